@@ -1,0 +1,131 @@
+# One graph for the whole tree. Objects go to build/CONFIG/, so that configurations live side by side:
+#   make                       the program, ./memwall
+#   make CONFIG=debug          -O0, for a debugger        make CC=clang CONFIG=clang   another compiler
+# `make help` lists the targets.
+
+CONFIG ?= release
+CC     ?= gcc
+PREFIX ?= /usr/local
+DESTDIR ?=
+BUILD  := build/$(CONFIG)
+VERSION := 0.1.0
+
+CFLAGS_release := -O3 -g
+CFLAGS_debug   := -O0 -g
+CFLAGS_asan    := -O1 -g -fsanitize=address -fno-omit-frame-pointer
+CFLAGS_ubsan   := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
+CFLAGS_clang   := -O3 -g
+CFLAGS_clang0  := -O0 -g
+OPTIMISE ?= $(if $(CFLAGS_$(CONFIG)),$(CFLAGS_$(CONFIG)),-O2 -g)
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
+        -Wpointer-arith -Wwrite-strings -Wvla -Wundef -Wformat=2 -Werror
+# -ffp-contract=off: a fused multiply-add would make printed doubles depend on the compiler.
+CPPFLAGS += -I. -D_GNU_SOURCE -DMEMWALL_VERSION='"$(VERSION)"'
+CFLAGS   += -std=c11 $(OPTIMISE) $(WARN) -ffp-contract=off -fno-math-errno -pthread
+LDLIBS   += -lcsv -lyaml -ljansson -lgsl -lgslcblas -lm -lpthread
+
+# What Debian packages the build, the tests and the figures need.
+PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev libcmocka-dev \
+            libpcg-cpp-dev clang clang-format
+
+# A folder is a module; a new .c file in one of them is built without touching this file.
+FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan
+LIB_SRC := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c)))
+CLI_SRC := $(sort $(wildcard cli/*.c))
+TEST_SRC := $(sort $(wildcard tests/test_*.c))
+TEST_CXX := $(sort $(wildcard tests/*.cc))
+SUPPORT_SRC := $(filter-out $(TEST_SRC),$(sort $(wildcard tests/*.c)))
+
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
+SUPPORT_OBJ := $(SUPPORT_SRC:%.c=$(BUILD)/%.o) $(TEST_CXX:%.cc=$(BUILD)/%.o)
+TESTS   := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
+PROGRAM := $(BUILD)/memwall
+
+# Targets that stand in the README install what is missing first; plain `make` never does.
+SELF_SETUP := demo check asan ubsan lint
+NEED := $(if $(filter $(SELF_SETUP),$(MAKECMDGOALS)),setup)
+
+.PHONY: all check asan ubsan lint setup demo bench install clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: memwall
+
+memwall: $(PROGRAM)
+	@cp $(PROGRAM) memwall.tmp && mv memwall.tmp memwall
+
+$(PROGRAM): $(CLI_OBJ) $(BUILD)/libmemwall.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libmemwall.a $(LDLIBS)
+
+$(BUILD)/libmemwall.a: $(LIB_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $(LIB_OBJ)
+
+$(BUILD)/%.o: %.c | $(NEED)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/%.o: %.cc | $(NEED)
+	@mkdir -p $(@D)
+	$(CXX) -I. -std=c++17 $(OPTIMISE) -Wall -Wextra -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(SUPPORT_OBJ) $(BUILD)/libmemwall.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(SUPPORT_OBJ) $(BUILD)/libmemwall.a $(LDLIBS) -lcmocka
+
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(SUPPORT_OBJ:.o=.d) $(TESTS:=.d)
+
+## check: build everything and run all tests (installs what is missing)
+check: memwall $(TESTS)
+	@MEMWALL=$(PROGRAM) tests/run-tests $(TESTS)
+
+## asan: all tests under AddressSanitizer and LeakSanitizer
+asan:
+	@$(MAKE) --no-print-directory CONFIG=asan check-only
+## ubsan: all tests under UndefinedBehaviorSanitizer
+ubsan:
+	@$(MAKE) --no-print-directory CONFIG=ubsan check-only
+.PHONY: check-only
+check-only: $(PROGRAM) $(TESTS)
+	@MEMWALL=$(PROGRAM) tests/run-tests $(TESTS)
+
+## lint: formatting, include table, stems
+lint: | $(NEED)
+	@tests/check-includes
+	@clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
+
+## demo: the main job on the bundled trace (installs what is missing)
+demo: memwall
+	./memwall plan qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --dram 6GiB
+	./memwall replay --trace tests/data/demo.trace.csv --policy lru,s3fifo,belady --cache 1GiB,2GiB,4GiB
+
+## bench: speed of the program itself
+bench: memwall
+	./memwall bench replay
+	./memwall bench read
+
+## setup: install missing Debian packages
+setup:
+	@missing=; for p in $(PACKAGES); do \
+	    dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	if [ -n "$$missing" ]; then echo "installing$$missing" >&2; \
+	    sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	    $$sudo apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing >&2; fi
+
+## install: program and catalogue under DESTDIR/PREFIX
+install: memwall
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/memwall
+	install -m 755 memwall $(DESTDIR)$(PREFIX)/bin/memwall
+	for f in $$(git ls-files models/desc devices/desc sim/trace/presets 2>/dev/null || \
+	            find models/desc devices/desc sim/trace/presets -type f); do \
+	    install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/memwall/$$f; done
+
+## clean: remove everything built
+clean:
+	rm -rf build memwall
+
+## help: this list
+help:
+	@sed -n 's/^## /  make /p' Makefile

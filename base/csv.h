@@ -1,0 +1,48 @@
+/* csv.h -- CSV files read by column name (libcsv does the splitting), and written with quoting.
+ *
+ * Lines that start with '#' before, between or after the rows are handed to the caller, not parsed.
+ * A row with more or fewer fields than the header, an unterminated quote or a NUL byte is an error
+ * with its line. Memory does not grow with the file.
+ */
+#ifndef BASE_CSV_H
+#define BASE_CSV_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct csv_column {
+    const char *name;
+    bool required;
+};
+
+struct csv_field {
+    const char *text; /* not NUL-terminated; empty where the column is absent */
+    size_t length;
+};
+
+/* One row; fields stand in the order of the columns asked for, whatever the file's order. */
+typedef enum status csv_row_fn(void *self, size_t line, const struct csv_field *fields,
+                               struct diag *dg);
+/* One comment line, without its newline. */
+typedef enum status csv_comment_fn(void *self, size_t line, const char *text, size_t length,
+                                   struct diag *dg);
+
+/* Reads `path` and calls back until the end or the first failure. `comment` may be NULL. Unknown
+ * columns are ignored if `extra_allowed`, otherwise an error that names them. */
+MUST_CHECK enum status csv_read(const char *path, const struct csv_column *columns, size_t column_count,
+                                bool extra_allowed, csv_row_fn *row, csv_comment_fn *comment, void *self,
+                                struct diag *dg);
+
+/* Whole-field conversions; false if the field is empty, not a number or out of range. */
+bool csv_u64(struct csv_field f, uint64_t *out);
+bool csv_double(struct csv_field f, double *out);
+bool csv_equal(struct csv_field f, const char *text);
+
+/* A field with quotes where needed. */
+void csv_write_field(FILE *stream, const char *text);
+
+#endif

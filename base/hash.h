@@ -1,0 +1,27 @@
+/* hash.h -- 64-bit fingerprints over fields (never over structs or pointers). */
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+
+#include <stdint.h>
+
+#define HASH_SEED UINT64_C(0x9e3779b97f4a7c15)
+
+/* splitmix64's finaliser: a bijection that spreads every bit. */
+static inline uint64_t hash_mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* Order-dependent: hash_add(hash_add(h, a), b) differs from b before a. */
+static inline uint64_t hash_add(uint64_t h, uint64_t field)
+{
+    return hash_mix(h + UINT64_C(0x9e3779b97f4a7c15)) ^ hash_mix(field * UINT64_C(0xd6e8feb86659fd93) + h);
+}
+
+uint64_t hash_text(const char *text); /* FNV-1a, then mixed */
+
+#endif

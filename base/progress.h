@@ -1,0 +1,19 @@
+/* progress.h -- a progress line on stderr, drawn only if stderr is a terminal. */
+#ifndef BASE_PROGRESS_H
+#define BASE_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+    const char *label;
+    uint64_t total, done;
+    uint64_t start_ns, drawn_ns;
+    bool visible;
+};
+
+void progress_start(struct progress *p, const char *label, uint64_t total);
+void progress_add(struct progress *p, uint64_t amount); /* redraws at most ten times a second, with ETA */
+void progress_end(struct progress *p);                  /* erases the line */
+
+#endif

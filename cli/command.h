@@ -1,0 +1,26 @@
+/* command.h -- a subcommand: one file, one row of the table in main.c. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include "cli/args.h"
+
+struct command {
+    const char *name;            /* "replay", "model show" */
+    const char *summary;         /* one line */
+    const char *usage;           /* arguments: "MODEL --device D [--quant Q]" */
+    const char *example;         /* a full command that works on a fresh checkout */
+    const struct option *options; /* ends with a NULL name; --format --seed --set --help are common */
+    size_t positional_min, positional_max;
+    enum status (*run)(struct args *a, struct diag *dg);
+};
+
+/* Where the catalogue lies: beside the program, or under share/memwall of its prefix. */
+const char *catalogue_dir(const char *what);      /* "models/desc" -> path; static storage a name */
+
+/* All commands; ends with a NULL name. */
+extern const struct command *const commands[];
+
+/* memwall: warning or note on stderr. */
+void say(const char *format, ...) PRINTF_LIKE(1, 2);
+
+#endif

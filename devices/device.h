@@ -1,0 +1,99 @@
+/* device.h -- what a machine is: memory, storage, links, compute, power and heat, each value with its
+ * kind and source.
+ *
+ * Filled from devices/desc/NAME.yaml (or any path). A storage entry may name a part
+ * (`part: samsung-990-pro`, another file of the catalogue) and override its values. Members that a
+ * description leaves out have .given = false: whoever needs one says so, nothing is made up.
+ */
+#ifndef DEVICES_DEVICE_H
+#define DEVICES_DEVICE_H
+
+#include "base/arena.h"
+#include "base/value.h"
+
+enum device_class {
+    DEVICE_PHONE, DEVICE_MAC, DEVICE_LAPTOP, DEVICE_DESKTOP, DEVICE_SERVER, DEVICE_BOARD,
+    DEVICE_HANDHELD, DEVICE_ACCELERATOR, DEVICE_MEMORY, DEVICE_STORAGE
+};
+
+/* rate(c, q) = min(bandwidth, q*c/(latency + c/lane_bandwidth), iops*c)   SYSTEMS 1.4 */
+enum storage_model { STORAGE_CURVE, STORAGE_NAND };
+struct storage {
+    const char *name;
+    const char *part;                /* the catalogue file it came from, or NULL */
+    int model;                       /* enum storage_model */
+    struct value capacity;           /* bytes */
+    struct value latency;            /* t0: fixed cost of a read, device and host together, ns */
+    struct value lane_bandwidth;     /* B1: one read's stream rate, B/s */
+    struct value bandwidth;          /* B_max: the device's ceiling, cold random reads >= 1 MiB, B/s */
+    struct value sequential_bandwidth; /* as advertised; never used for random expert reads */
+    struct value hot_bandwidth;      /* ceiling when throttled by heat */
+    struct value queue_depth;        /* places in the device */
+    struct value iops;               /* small reads a second */
+    struct value grain;              /* bytes served to one read before the next gets its turn */
+    struct value write_bandwidth;
+    struct value link_bandwidth;     /* interface limit, where it is below the media */
+    struct value read_power;         /* while reading at `bandwidth`, uW */
+    /* STORAGE_NAND */
+    struct value channels, dies_per_channel, planes, page_bytes, read_time, bus_bandwidth;
+    struct value endurance_cycles;
+};
+
+struct memory {
+    struct value capacity;             /* bytes */
+    struct value bandwidth;            /* peak of the data sheet, B/s */
+    struct value measured_bandwidth;   /* what reads reach with all threads */
+    struct value thread_bandwidth;     /* what one thread reaches */
+    struct value read_energy_per_byte; /* pJ */
+    struct value latency;              /* ns */
+};
+
+struct compute {
+    const char *name;                  /* cpu, gpu, npu */
+    struct value threads;
+    struct value f32, f16, int8;       /* peak operations/s, dense */
+    struct value efficiency;           /* share of the peak reached by quantised GEMV and GEMM */
+    struct value call_time;            /* launch and synchronisation of one kernel, ns */
+    struct value energy_per_op;        /* pJ */
+    struct memory memory;              /* its own (VRAM); capacity not given: shares the DRAM */
+    struct value link_bandwidth;       /* host <-> this unit, each way */
+};
+
+struct device {
+    struct arena arena;
+    const char *name, *title, *origin;
+    int class_of;                      /* enum device_class */
+    struct memory dram;
+    struct value reserve;              /* bytes the system and its apps keep */
+    size_t storage_count;
+    struct storage *storage;
+    size_t compute_count;
+    struct compute *compute;           /* [0] is the CPU */
+    struct value idle_power, load_power, battery; /* uW, uW, pJ */
+    struct value thermal_resistance, heat_capacity, ambient; /* mK per W, mJ per K, mC */
+    struct value throttle_start, throttle_full, throttle_floor; /* mC, mC, ratio of the clock at full */
+    const char *note;
+};
+
+/* DEVICE is a catalogue name or a path ending in .yaml; overrides are PATH=VALUE. */
+MUST_CHECK enum status device_load(struct device **out, const char *device, const char *catalogue,
+                                   const char *const *overrides, size_t override_count,
+                                   struct diag *dg);
+void device_free(struct device *d);
+const char *device_class_name(int class_of);
+
+/* The closed form of SYSTEMS 1.4 in B/s for reads of `bytes` at `depth`: the roofline's storage
+ * model, by 128-bit integers. Values that are not given do not limit. */
+uint64_t storage_closed_rate_Bps(const struct storage *s, uint64_t bytes, uint64_t depth);
+/* Time for n reads of `bytes` each from idle at `depth`, n pieces apart: SYSTEMS 1.4 t_io, ns. */
+uint64_t storage_closed_burst_ns(const struct storage *s, uint64_t n, uint64_t bytes, uint64_t depth);
+
+/* DRAM rate to plan with: measured where there is one, else 0.8 of the peak (derived). */
+struct value device_dram_rate(const struct device *d);
+
+/* Calls back for every value of a device, with its path ("storage.0.bandwidth"): for listing
+ * sources, counting assumptions and drawing the inputs of an interval. */
+typedef void device_value_fn(void *self, const char *path, struct value *v);
+void device_each_value(struct device *d, device_value_fn *fn, void *self);
+
+#endif

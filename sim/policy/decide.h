@@ -1,0 +1,92 @@
+/* decide.h -- cache and prefetch decisions: the one piece of code that replay, simulator and engine run.
+ *
+ * A driver tells it, in logical order, which experts a layer's router chose (decide_batch), what was
+ * predicted (decide_predict) and when a layer is done (decide_layer_end). It answers with an ordered
+ * list of commands and nothing else: it knows no clock, no completion and no queue. Given the same
+ * sequence, three drivers get the same commands, which the 64-bit command hash proves (tier E1).
+ *
+ * Rules (DESIGN.md, "Decisions"):
+ * - An expert is a member from the moment its load is commanded. All ids of a batch are held before the
+ *   first of them is looked up, so a lookup hits exactly if the expert was a member when the batch began.
+ * - A lookup is counted once per unique expert of a (pass, layer) batch. An expert that comes again in
+ *   the same batch is promoted, not counted.
+ * - Evict `before`: room is made before a load, the budget is never exceeded. Evict `after`: loads go
+ *   into a reserve of one batch beyond the budget and the cache shrinks back when the layer ends, never
+ *   evicting that layer's own experts.
+ * - Experts of the current batch are held until layer_end(layer), prefetched ones until
+ *   layer_end(target).
+ */
+#ifndef SIM_POLICY_DECIDE_H
+#define SIM_POLICY_DECIDE_H
+
+#include "sim/policy/cache_policy.h"
+#include "sim/policy/prefetch_policy.h"
+
+enum scope { SCOPE_GLOBAL, SCOPE_LAYER };
+enum evict_when { EVICT_BEFORE, EVICT_AFTER };
+
+enum command_class {
+    COMMAND_DEMAND,   /* a miss: the layer waits for this load */
+    COMMAND_PREFETCH, /* a guess */
+    COMMAND_DROP      /* no load: `key` leaves `slot` (further victims of an unequal size, or evict after) */
+};
+
+struct decision {
+    uint32_t key;     /* layer * experts + expert */
+    uint32_t slot;    /* which place in the cache it goes to (DROP: leaves) */
+    uint32_t victim;  /* key that leaves the slot first, or NO_KEY */
+    enum command_class class_of;
+};
+
+struct decide_setup {
+    const struct cache_policy *policy;
+    const struct prefetch_policy *prefetch;   /* NULL: none */
+    enum scope scope;
+    enum evict_when evict;
+    uint32_t layers, experts;
+    const uint64_t *expert_bytes;             /* per layer; 0: no routed experts */
+    uint64_t budget_bytes;
+    uint64_t prefetch_bytes_max;              /* commanded per target since its last layer_end; 0: none */
+    uint32_t prefetch_distance;               /* layers ahead, >= 1 */
+    uint32_t prefetch_experts_max;            /* experts commanded per prediction */
+    uint64_t seed;
+    const uint32_t *const *next_use;          /* for belady: see replay; NULL otherwise */
+    const uint32_t *rank;                     /* per key, for pinned; NULL: first come */
+};
+
+struct decide_counts {
+    uint64_t lookups, hits, misses;
+    uint64_t prefetches, prefetch_used, prefetch_wasted;
+    uint64_t evictions, pollution;            /* evictions by a prefetch of what was then missed */
+    uint64_t demand_bytes, prefetch_bytes;    /* payload of the loads commanded */
+    uint64_t command_hash;
+};
+
+struct decide;
+
+/* Refuses a budget that cannot hold `batch_bytes_max`, the largest union of one batch (evict before),
+ * naming the minimum. */
+MUST_CHECK enum status decide_new(struct decide **out, const struct decide_setup *s,
+                                  uint64_t batch_bytes_max, struct diag *dg);
+void decide_free(struct decide *d);
+
+/* Each returns the commands it issued, valid until the next call; *count is their number.
+ * `hit`, if not NULL, receives for each of the n ids whether it was a member when the batch began
+ * (repeats get the answer of their first). */
+const struct decision *decide_batch(struct decide *d, uint32_t pass, uint32_t layer, const uint16_t *ids,
+                                    size_t n, bool *hit, size_t *count);
+const struct decision *decide_predict(struct decide *d, uint32_t pass, uint32_t layer, uint32_t target,
+                                      const uint16_t *ids, const int64_t *scores, size_t n,
+                                      size_t *count);
+const struct decision *decide_layer_end(struct decide *d, uint32_t pass, uint32_t layer, size_t *count);
+
+const struct decide_counts *decide_counts(const struct decide *d);
+/* Counts only from here on are wanted (decode after prefill); members and hash stay. */
+void decide_counts_mark(struct decide *d);
+uint64_t decide_used_bytes(const struct decide *d);
+uint64_t decide_peak_bytes(const struct decide *d);
+bool decide_is_member(const struct decide *d, uint32_t layer, uint32_t expert);
+/* Lookup counts by layer: hits[layer], lookups[layer]. */
+void decide_by_layer(const struct decide *d, const uint64_t **lookups, const uint64_t **hits);
+
+#endif
