@@ -8,16 +8,20 @@
 #include "models/model.h"
 
 struct work {
-    uint64_t ops[GROUP_MAX];          /* matrix products by tensor group */
-    uint64_t weight_bytes[GROUP_MAX]; /* each weight read once a pass; experts: `unique_experts` of them */
-    uint64_t attention_ops;           /* scores and weighted sums over the context */
-    uint64_t state_read_bytes;        /* KV cache or recurrent state */
+    uint64_t ops[GROUP_MAX]; /* matrix products by tensor group */
+    uint64_t weight_bytes
+        [GROUP_MAX];           /* each weight read once a pass; experts: `unique_experts` of them */
+    uint64_t attention_ops;    /* scores, weighted sums, index scores, state updates */
+    uint64_t state_read_bytes; /* KV cache (once a pass) or recurrent state (once a token) */
     uint64_t state_write_bytes;
 };
 
 /* One pass of `tokens` tokens over layer `layer`, the first of them at position `context` (so
  * `context` tokens of state exist already). `unique_experts` is the size of the union of the experts
- * chosen (top_k for one token). State elements have `state_bits` bits (16 unless quantised). */
+ * chosen (top_k for one token). `state_bits` as in state.h: STATE_BITS_F16 unless quantised.
+ *
+ * The pass is one sequence: its tokens attend to all before them and share one read of the cache. A
+ * batch of independent users is one call for the weights and one for each user's state. */
 void work_layer(struct work *out, const struct model *m, size_t layer, uint64_t tokens,
                 uint64_t context, uint64_t unique_experts, uint32_t state_bits);
 
