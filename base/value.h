@@ -21,12 +21,12 @@ enum value_kind {
 };
 
 struct value {
-    uint64_t amount;   /* in the base unit of `dim` */
-    uint64_t spread;   /* relative, parts in 10^9; see value_spread() */
+    uint64_t amount; /* in the base unit of `dim` */
+    uint64_t spread; /* relative, parts in 10^9; see value_spread() */
     const char *source;
     enum value_kind kind;
     enum dimension dim;
-    bool given;        /* false: the description has no such key */
+    bool given; /* false: the description has no such key */
     bool spread_given;
 };
 
