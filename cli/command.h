@@ -5,17 +5,20 @@
 #include "cli/args.h"
 
 struct command {
-    const char *name;            /* "replay", "model show" */
-    const char *summary;         /* one line */
-    const char *usage;           /* arguments: "MODEL --device D [--quant Q]" */
-    const char *example;         /* a full command that works on a fresh checkout */
-    const struct option *options; /* ends with a NULL name; --format --seed --set --help are common */
+    const char *name;    /* "replay", "model show" */
+    const char *summary; /* one line */
+    const char *usage;   /* arguments: "MODEL --device D [--quant Q]" */
+    const char *example; /* a full command that works on a fresh checkout */
+    const struct option
+        *options; /* ends with a NULL name; --format --seed --set --help are common */
     size_t positional_min, positional_max;
     enum status (*run)(struct args *a, struct diag *dg);
 };
 
-/* Where the catalogue lies: beside the program, or under share/memwall of its prefix. */
-const char *catalogue_dir(const char *what);      /* "models/desc" -> path; static storage a name */
+/* Where a part of the catalogue ("models/desc") lies: beside the program (also one or two folders up, as
+ * in build/CONFIG), or under share/memwall of its prefix. Writes the path into `buffer` and returns it. */
+#define CATALOGUE_PATH_MAX 4096
+const char *catalogue_dir(char *buffer, size_t size, const char *what);
 
 /* All commands; ends with a NULL name. */
 extern const struct command *const commands[];

@@ -54,10 +54,11 @@ struct trace_batch {
 };
 
 struct trace_guess {
-    uint16_t target; /* layer it speaks of; a target <= the layer it was made at is the next pass's */
+    uint16_t
+        target; /* layer it speaks of; a target <= the layer it was made at is the next pass's */
     uint16_t expert;
     uint32_t rank;
-    int64_t score;   /* parts in 10^9 */
+    int64_t score; /* parts in 10^9 */
 };
 
 struct trace {
@@ -67,10 +68,10 @@ struct trace {
     size_t pass_count, batch_count, row_count, guess_count;
     struct trace_pass *pass;
     struct trace_batch *batch;
-    uint32_t *step;      /* token position within its turn, per row */
-    uint16_t *slot;      /* rank of the choice, per row */
-    uint16_t *expert;    /* per row */
-    int64_t *weight;     /* router weight, parts in 10^9, per row; all 0 if the file had none */
+    uint32_t *step;   /* token position within its turn, per row */
+    uint16_t *slot;   /* rank of the choice, per row */
+    uint16_t *expert; /* per row */
+    int64_t *weight;  /* router weight, parts in 10^9, per row; all 0 if the file had none */
     struct trace_guess *guess;
     bool weights_given;
 };
@@ -84,18 +85,20 @@ void trace_free(struct trace *t);
 /* Building a trace row by row, in order; what trace_load, the generator and the engine use. Rows out
  * of order or out of range are ST_RANGE. */
 struct trace_builder;
-MUST_CHECK enum status trace_builder_new(struct trace_builder **out, const char *model, uint32_t layers,
-                                         uint32_t experts, uint32_t top_k,
+MUST_CHECK enum status trace_builder_new(struct trace_builder **out, const char *model,
+                                         uint32_t layers, uint32_t experts, uint32_t top_k,
                                          const struct trace_layer *layer, struct diag *dg);
 MUST_CHECK enum status trace_builder_row(struct trace_builder *b, uint32_t turn, uint32_t phase,
-                                         uint32_t pass, uint32_t step, uint32_t layer, uint32_t slot,
-                                         uint32_t expert, int64_t weight, struct diag *dg);
+                                         uint32_t pass, uint32_t step, uint32_t layer,
+                                         uint32_t slot, uint32_t expert, int64_t weight,
+                                         struct diag *dg);
 MUST_CHECK enum status trace_builder_guess(struct trace_builder *b, uint32_t turn, uint32_t phase,
                                            uint32_t pass, uint32_t made_at, uint32_t target,
                                            uint32_t rank, uint32_t expert, int64_t score,
                                            struct diag *dg);
 /* Hands over the finished trace; the builder is freed either way. */
-MUST_CHECK enum status trace_builder_finish(struct trace_builder *b, struct trace **out, struct diag *dg);
+MUST_CHECK enum status trace_builder_finish(struct trace_builder *b, struct trace **out,
+                                            struct diag *dg);
 void trace_builder_free(struct trace_builder *b);
 
 /* First row's (turn, phase) of a batch's pass, for short. */
