@@ -1,7 +1,8 @@
 /* fixed.h -- logarithm, exponential and square root in fixed point, from integers alone.
  *
  * Wherever chance, heat or a printed entropy needs a transcendental function the result must not
- * depend on a libm. These are exact to about 2^-30 and the same bits everywhere. */
+ * depend on a libm. These are the same bits everywhere: the logarithm is within 2^-32, the power
+ * within half a unit of its last place or 2^-58 of itself, whichever is more. */
 #ifndef BASE_FIXED_H
 #define BASE_FIXED_H
 
@@ -9,9 +10,10 @@
 
 #define FIXED_ONE ((int64_t)1 << 32) /* Q32 */
 
-int64_t fixed_log2_q32(uint64_t x);          /* log2(x), x >= 1, in Q32 */
-uint64_t fixed_exp2_q32(int64_t e_q32);      /* 2^e in Q32; saturates at UINT64_MAX, 0 below 2^-32 */
-uint64_t fixed_sqrt_u64(uint64_t x);         /* floor of the square root */
-uint64_t fixed_mul_div(uint64_t a, uint64_t b, uint64_t c); /* floor(a*b/c) through 128 bits; saturates */
+int64_t fixed_log2_q32(uint64_t x);     /* log2(x), x >= 1, in Q32 */
+uint64_t fixed_exp2_q32(int64_t e_q32); /* 2^e in Q32; saturates at UINT64_MAX, 0 below 2^-32 */
+uint64_t fixed_sqrt_u64(uint64_t x);    /* floor of the square root */
+uint64_t fixed_mul_div(uint64_t a, uint64_t b,
+                       uint64_t c); /* floor(a*b/c) through 128 bits; saturates */
 
 #endif

@@ -12,8 +12,10 @@ struct progress {
     bool visible;
 };
 
+/* `label` must live until progress_end; `total` is the amount of work, in any unit. */
 void progress_start(struct progress *p, const char *label, uint64_t total);
-void progress_add(struct progress *p, uint64_t amount); /* redraws at most ten times a second, with ETA */
-void progress_end(struct progress *p);                  /* erases the line */
+void progress_add(struct progress *p,
+                  uint64_t amount);    /* redraws at most ten times a second, with ETA */
+void progress_end(struct progress *p); /* erases the line */
 
 #endif

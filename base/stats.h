@@ -5,10 +5,14 @@
 
 #include <stddef.h>
 
+/* All give 0 where nothing is defined: no values, or one for the deviation. */
 double stats_mean(const double *x, size_t n);
-double stats_sd(const double *x, size_t n);                  /* sample standard deviation; 0 for n < 2 */
-double stats_median(double *x, size_t n);                    /* sorts x */
-double stats_quantile(double *x, size_t n, double q);        /* sorts x; q in 0..1, linear between order statistics */
-double stats_kendall_tau(const double *x, const double *y, size_t n); /* tau-b */
+double stats_sd(const double *x, size_t n); /* of a sample: divides by n - 1 */
+double stats_median(double *x, size_t n);   /* sorts x */
+/* Sorts x; q in 0..1; linear between order statistics, the first at 0 and the last at 1. */
+double stats_quantile(double *x, size_t n, double q);
+/* Kendall's tau-b (Kendall 1945), which allows for ties: 1 same order, -1 opposite, 0 also where all
+ * x or all y are equal. Compares every pair: for up to some ten thousand values. */
+double stats_kendall_tau(const double *x, const double *y, size_t n);
 
 #endif

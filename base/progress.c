@@ -1,0 +1,60 @@
+/* progress.c -- see progress.h. The line is drawn over itself with a carriage return, and first only
+ * after a tenth of a second, so that short work shows nothing. */
+#include "base/progress.h"
+
+#include "base/fixed.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_NS    UINT64_C(1000000000)
+#define REDRAW_NS    (SECOND_NS / 10)
+#define ERASE_TO_END "\033[K"
+
+static uint64_t clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static void draw(const struct progress *p)
+{
+    uint64_t done = p->done < p->total ? p->done : p->total;
+    if (done == 0)
+        return;
+    uint64_t left_ns = fixed_mul_div(p->drawn_ns - p->start_ns, p->total - done, done);
+    fprintf(stderr, "\r%s %3" PRIu64 " %%, %" PRIu64 " s left" ERASE_TO_END, p->label,
+            fixed_mul_div(done, 100, p->total), (left_ns + SECOND_NS - 1) / SECOND_NS);
+    fflush(stderr);
+}
+
+void progress_start(struct progress *p, const char *label, uint64_t total)
+{
+    *p = (struct progress){.label = label, .total = total, .visible = isatty(STDERR_FILENO)};
+    if (p->visible)
+        p->start_ns = p->drawn_ns = clock_ns();
+}
+
+void progress_add(struct progress *p, uint64_t amount)
+{
+    p->done += amount;
+    if (!p->visible)
+        return;
+    uint64_t now_ns = clock_ns();
+    if (now_ns - p->drawn_ns < REDRAW_NS)
+        return;
+    p->drawn_ns = now_ns;
+    draw(p);
+}
+
+void progress_end(struct progress *p)
+{
+    if (p->visible && p->drawn_ns != p->start_ns) {
+        fputs("\r" ERASE_TO_END, stderr);
+        fflush(stderr);
+    }
+    p->visible = false;
+}
