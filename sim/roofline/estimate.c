@@ -1,0 +1,279 @@
+#include "sim/roofline/estimate.h"
+
+#include "base/fixed.h"
+
+#include <assert.h>
+
+#define MIXTURE_MAX       64                  /* look-ups of a layer up to which misses are drawn */
+#define STREAM_READ_BYTES (UINT64_C(4) << 20) /* streamed trunks are read in pieces of this size */
+
+typedef unsigned __int128 u128;
+
+uint64_t time_for(uint64_t amount, uint64_t per_second)
+{
+    if (amount == 0)
+        return 0;
+    if (per_second == 0)
+        return UINT64_MAX;
+    u128 t = ((u128)amount * 1000000000 + per_second - 1) / per_second;
+    return t > UINT64_MAX ? UINT64_MAX : (uint64_t)t;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    return fixed_mul_div(a, b, 1);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t part(uint64_t amount, uint64_t ratio)
+{
+    return fixed_mul_div(amount, ratio, RATIO_ONE);
+}
+
+/* One look-up after the other: q[j] becomes q[j]*h + q[j-1]*(1-h). Rounded down, the rest goes to
+ * the likeliest place so that the sum stays 2^32. */
+void miss_distribution(uint64_t *q32, uint64_t n, uint64_t hit_ratio)
+{
+    const uint64_t one = UINT64_C(1) << 32;
+    uint64_t miss = RATIO_ONE - hit_ratio;
+    q32[0] = one;
+    for (uint64_t i = 1; i <= n; i++) {
+        q32[i] = 0;
+        for (uint64_t j = i; j > 0; j--)
+            q32[j] = part(q32[j], hit_ratio) + part(q32[j - 1], miss);
+        q32[0] = part(q32[0], hit_ratio);
+    }
+    uint64_t sum = 0, mode = 0;
+    for (uint64_t j = 0; j <= n; j++) {
+        sum += q32[j];
+        mode = q32[j] > q32[mode] ? j : mode;
+    }
+    q32[mode] += one - sum;
+}
+
+static uint64_t burst_ns(const struct machine *m, const struct regime *r, uint64_t experts,
+                         uint64_t size)
+{
+    uint64_t piece = (size + r->pieces - 1) / r->pieces;
+    return experts && size
+               ? storage_closed_burst_ns(&m->flash, experts * r->pieces, piece, r->lanes)
+               : 0;
+}
+
+/* Many look-ups: the number of misses hardly varies, so the burst of their mean is taken. */
+static uint64_t burst_of_mean_ns(const struct layer_class *c, const struct machine *m,
+                                 const struct regime *r)
+{
+    uint64_t misses_e3 = part(c->unique_e3, RATIO_ONE - r->hit_ratio);
+    uint64_t below = burst_ns(m, r, misses_e3 / 1000, c->expert_size);
+    uint64_t above = burst_ns(m, r, (misses_e3 + 999) / 1000, c->expert_size);
+    return below + fixed_mul_div(above - below, misses_e3 % 1000, 1000);
+}
+
+/* Expected time of a layer's expert reads, from idle (SYSTEMS 1.3: mixture over the misses). */
+static uint64_t expert_read_ns(const struct layer_class *c, const struct machine *m,
+                               const struct regime *r)
+{
+    uint64_t n = (c->unique_e3 + 999) / 1000, q32[MIXTURE_MAX + 1];
+    if (n == 0 || r->hit_ratio >= RATIO_ONE)
+        return 0;
+    if (n > MIXTURE_MAX || c->unique_e3 % 1000)
+        return burst_of_mean_ns(c, m, r);
+    miss_distribution(q32, n, r->hit_ratio);
+    u128 sum = 0;
+    for (uint64_t j = 1; j <= n; j++)
+        sum += (u128)q32[j] * (q32[j] ? burst_ns(m, r, j, c->expert_size) : 0);
+    return (uint64_t)(sum >> 32);
+}
+
+static uint64_t stream_ns(uint64_t bytes, const struct machine *m, const struct regime *r)
+{
+    return bytes ? time_for(bytes, storage_closed_rate_Bps(&m->flash, STREAM_READ_BYTES, r->lanes))
+                 : 0;
+}
+
+/* ---- bytes --------------------------------------------------------------------------------- */
+
+struct layer_bytes {
+    uint64_t miss, streamed, dma, link;
+};
+
+static struct layer_bytes bytes_of(const struct layer_class *c, const struct machine *m,
+                                   const struct regime *r)
+{
+    struct layer_bytes b = {.miss = part(c->expert_read_bytes, RATIO_ONE - r->hit_ratio),
+                            .streamed = part(c->trunk_bytes, r->stream_trunk)};
+    b.dma = times(b.miss + b.streamed, 1 + 2 * r->copies);
+    if (m->own_memory)
+        b.link = b.streamed + (r->experts_on_unit ? b.miss : c->expert_read_bytes);
+    return b;
+}
+
+void estimate_tally(struct tally *out, const struct workload *l, const struct machine *m,
+                    const struct regime *r)
+{
+    *out = (struct tally){.ops = workload_ops(l)};
+    uint64_t dma = times(r->stream_bytes, 1 + 2 * r->copies);
+    for (size_t i = 0; i < l->class_count; i++) {
+        const struct layer_class *c = &l->classes[i];
+        struct layer_bytes b = bytes_of(c, m, r);
+        out->expert_bytes += c->expert_read_bytes * c->layers;
+        out->miss_bytes += b.miss * c->layers;
+        out->streamed_bytes += b.streamed * c->layers;
+        out->link_bytes += b.link * c->layers;
+        out->memory_bytes += (c->fixed_bytes + c->expert_read_bytes) * c->layers;
+        dma += b.dma * c->layers;
+        out->reads += fixed_mul_div(times(c->unique_e3 * c->layers, r->pieces),
+                                    RATIO_ONE - r->hit_ratio, RATIO_ONE * 1000);
+    }
+    out->memory_bytes += l->ends_bytes;
+    out->streamed_bytes += r->stream_bytes;
+    out->flash_bytes = out->miss_bytes + out->streamed_bytes;
+    if (m->own_memory) {
+        out->link_bytes += r->stream_bytes;
+        out->dram_bytes = dma + out->link_bytes;
+        out->memory_bytes += out->link_bytes;
+    } else {
+        out->memory_bytes += dma;
+        out->dram_bytes = out->memory_bytes;
+    }
+}
+
+/* ---- time ---------------------------------------------------------------------------------- */
+
+/* A kernel waits for the slower of its operations and its bytes; `extra` bytes share the memory. */
+static uint64_t kernel_ns(struct timing *t, const struct machine *m, uint64_t ops, uint64_t bytes,
+                          uint64_t layers)
+{
+    uint64_t compute = time_for(ops, m->reached_ops), memory = time_for(bytes, m->memory_Bps);
+    if (compute >= memory)
+        t->compute_ns = plus(t->compute_ns, times(compute, layers));
+    else
+        t->memory_ns = plus(t->memory_ns, times(memory, layers));
+    return larger(compute, memory);
+}
+
+/* What of a layer's reads is not hidden behind its experts (SYSTEMS 1.5). The last expert to arrive
+ * can only start then, if there was a miss at all. */
+static uint64_t exposed_ns(uint64_t read, uint64_t experts, const struct layer_class *c,
+                           const struct regime *r)
+{
+    if (r->profile == PROFILE_SERIAL || read == 0)
+        return read;
+    uint64_t n = (c->unique_e3 + 999) / 1000;
+    uint64_t last = n ? experts / n : 0, none = RATIO_ONE;
+    for (uint64_t i = 0; i < n && none; i++)
+        none = part(none, r->hit_ratio);
+    uint64_t end = plus(read, part(last, RATIO_ONE - none));
+    return end > experts ? end - experts : 0;
+}
+
+static void add_layer(struct timing *t, const struct layer_class *c, const struct machine *m,
+                      const struct regime *r, uint64_t *read_ns)
+{
+    struct layer_bytes b = bytes_of(c, m, r);
+    uint64_t shared_dma = r->profile == PROFILE_SERIAL || m->own_memory ? 0 : b.dma;
+    uint64_t link = b.link ? time_for(b.link, m->link_Bps) : 0;
+    uint64_t flash = plus(expert_read_ns(c, m, r), stream_ns(b.streamed, m, r));
+    flash = larger(flash, time_for(b.dma, m->dram_Bps));
+    kernel_ns(t, m, c->fixed_ops, c->fixed_bytes, c->layers);
+    uint64_t experts = kernel_ns(t, m, c->expert_ops, c->expert_read_bytes + shared_dma, c->layers);
+    t->overhead_ns = plus(t->overhead_ns, times(times(c->calls, m->call_ns), c->layers));
+    if (r->profile == PROFILE_PERFECT) {
+        *read_ns = plus(*read_ns, times(larger(flash, link), c->layers));
+        return;
+    }
+    uint64_t read = r->profile == PROFILE_SERIAL ? plus(flash, link) : larger(flash, link);
+    uint64_t exposed = exposed_ns(read, experts, c, r);
+    uint64_t by_link = read ? fixed_mul_div(exposed, read > flash ? read - flash : 0, read) : 0;
+    if (r->profile != PROFILE_SERIAL)
+        by_link = link > flash ? exposed : 0;
+    t->link_ns = plus(t->link_ns, times(by_link, c->layers));
+    t->flash_ns = plus(t->flash_ns, times(exposed - by_link, c->layers));
+}
+
+void estimate_timing(struct timing *out, const struct workload *l, const struct machine *m,
+                     const struct regime *r)
+{
+    uint64_t reads = stream_ns(r->stream_bytes, m, r);
+    *out = (struct timing){0};
+    if (r->profile != PROFILE_PERFECT)
+        out->flash_ns = reads;
+    for (size_t i = 0; i < l->class_count; i++)
+        add_layer(out, &l->classes[i], m, r, &reads);
+    kernel_ns(out, m, l->ends_ops, l->ends_bytes, 1);
+    out->overhead_ns = plus(out->overhead_ns, m->call_ns);
+    uint64_t busy = plus(plus(out->compute_ns, out->memory_ns), out->overhead_ns);
+    if (r->profile == PROFILE_PERFECT)
+        out->flash_ns = reads > busy ? reads - busy : 0;
+    out->total_ns = plus(plus(out->flash_ns, out->link_ns), busy);
+}
+
+/* ---- bounds -------------------------------------------------------------------------------- */
+
+static uint64_t serial_read_ns(const struct workload *l, const struct machine *m,
+                               const struct regime *r, uint64_t *calls)
+{
+    uint64_t sum = stream_ns(r->stream_bytes, m, r);
+    *calls = 1;
+    for (size_t i = 0; i < l->class_count; i++) {
+        const struct layer_class *c = &l->classes[i];
+        uint64_t one = expert_read_ns(c, m, r);
+        one = plus(one, stream_ns(bytes_of(c, m, r).streamed, m, r));
+        sum = plus(sum, times(one, c->layers));
+        *calls += c->calls * c->layers;
+    }
+    return sum;
+}
+
+static void take(struct bounds *b, uint64_t ns, const char *resource)
+{
+    if (ns > b->lower_ns) {
+        b->lower_ns = ns;
+        b->binds = resource;
+    }
+}
+
+/* Each of some hundred terms of a run is rounded up to a nanosecond by itself; the sum of the whole
+ * is not. One nanosecond a term keeps the upper bound above. */
+static uint64_t rounding_ns(const struct workload *l)
+{
+    uint64_t layers = 1;
+    for (size_t i = 0; i < l->class_count; i++)
+        layers += l->classes[i].layers;
+    return 8 * layers;
+}
+
+void estimate_bounds(struct bounds *out, const struct workload *l, const struct machine *m,
+                     const struct regime *r)
+{
+    struct tally y;
+    uint64_t calls;
+    estimate_tally(&y, l, m, r);
+    *out = (struct bounds){.binds = "compute"};
+    out->flash_ns = y.flash_bytes ? time_for(y.flash_bytes, m->flash.bandwidth.amount) : 0;
+    out->dram_ns = y.dram_bytes ? time_for(y.dram_bytes, m->dram_Bps) : 0;
+    out->memory_ns = time_for(y.memory_bytes, m->memory_Bps);
+    out->link_ns = y.link_bytes ? time_for(y.link_bytes, m->link_Bps) : 0;
+    out->compute_ns = time_for(y.ops, m->reached_ops);
+    take(out, out->compute_ns, "compute");
+    take(out, out->memory_ns, m->own_memory ? "memory" : "DRAM");
+    take(out, out->dram_ns, "DRAM");
+    take(out, out->link_ns, "link");
+    take(out, out->flash_ns, "flash");
+    uint64_t reads = serial_read_ns(l, m, r, &calls);
+    out->upper_ns = plus(larger(reads, out->flash_ns), plus(out->compute_ns, out->memory_ns));
+    out->upper_ns = plus(out->upper_ns, plus(out->link_ns, times(calls, m->call_ns)));
+    if (m->own_memory)
+        out->upper_ns = plus(out->upper_ns, out->dram_ns);
+    out->upper_ns = plus(out->upper_ns, rounding_ns(l));
+}

@@ -1,0 +1,218 @@
+#include "sim/roofline/machine.h"
+
+#include "base/fixed.h"
+
+#include <assert.h>
+#include <string.h>
+
+static uint64_t saturating_product(uint64_t a, uint64_t b)
+{
+    return fixed_mul_div(a, b, 1);
+}
+
+static const struct value *peak_of(const struct compute *c, bool eight_bit, const char **key)
+{
+    bool cpu = strcmp(c->name, "cpu") == 0;
+    if (cpu && eight_bit && c->int8.given)
+        return *key = "int8", &c->int8;
+    if (c->f16.given)
+        return *key = "f16", &c->f16;
+    if (c->f32.given)
+        return *key = "f32", &c->f32;
+    return c->int8.given ? (*key = "int8", &c->int8) : NULL;
+}
+
+static bool has_memory(const struct compute *c)
+{
+    return c->memory.capacity.given;
+}
+
+/* Greater is better; 0: cannot be used. */
+static uint64_t rank_of(const struct compute *c, bool eight_bit)
+{
+    const char *key;
+    const struct value *peak = peak_of(c, eight_bit, &key);
+    if (!peak)
+        return 0;
+    uint64_t share = c->efficiency.given ? c->efficiency.amount : 0;
+    uint64_t reached = fixed_mul_div(peak->amount, share, RATIO_ONE);
+    return reached ? reached : 1 + peak->amount / 1000000000000;
+}
+
+static bool better_unit(const struct device *d, const struct machine_choice *choice, size_t i,
+                        size_t best)
+{
+    const struct compute *c = &d->compute[i];
+    bool holds = has_memory(c) && c->memory.capacity.amount >= choice->need_bytes / choice->cards;
+    if (has_memory(c) && !holds && d->dram.capacity.given)
+        return false;
+    if (best == d->compute_count)
+        return rank_of(c, choice->eight_bit) > 0;
+    const struct compute *b = &d->compute[best];
+    if (holds != has_memory(b))
+        return holds && rank_of(c, choice->eight_bit) > 0;
+    return rank_of(c, choice->eight_bit) > rank_of(b, choice->eight_bit);
+}
+
+static enum status pick_unit(size_t *out, const struct device *d,
+                             const struct machine_choice *choice, struct diag *dg)
+{
+    size_t best = d->compute_count;
+    for (size_t i = 0; i < d->compute_count; i++) {
+        if (!choice->unit ? better_unit(d, choice, i, best)
+                          : strcmp(choice->unit, d->compute[i].name) == 0)
+            best = i;
+    }
+    if (best == d->compute_count && choice->unit)
+        return diag_set(dg, ST_MISSING, "%s: no compute unit named '%s'", d->origin, choice->unit);
+    if (best == d->compute_count)
+        return diag_set(dg, ST_MISSING,
+                        "%s: a compute unit with a peak (f32, f16 or int8) is needed", d->origin);
+    *out = best;
+    return ST_OK;
+}
+
+static struct machine_input stated(const char *path, const char *what, struct value v)
+{
+    return (struct machine_input){.path = path, .what = what, .value = v};
+}
+
+static struct machine_input ruled(const char *path, const char *what, uint64_t amount,
+                                  enum dimension dim, const char *rule)
+{
+    struct value v = {
+        .amount = amount, .source = rule, .kind = KIND_ASSUMED, .dim = dim, .given = true};
+    return (struct machine_input){.path = path, .what = what, .value = v, .by_rule = true};
+}
+
+static void read_flash(struct machine *m, const struct device *d, const struct storage *s)
+{
+    m->flash = *s;
+    m->flash_given = s->bandwidth.given;
+    m->input[INPUT_FLASH_LATENCY] =
+        s->latency.given
+            ? stated("storage.latency", "flash read latency", s->latency)
+            : ruled("storage.latency", "flash read latency", 0, DIM_TIME, "rule: none stated");
+    m->input[INPUT_FLASH_LANE] =
+        stated("storage.lane_bandwidth", "rate of one read", s->lane_bandwidth);
+    m->input[INPUT_FLASH_BANDWIDTH] = stated("storage.bandwidth", "flash rate", s->bandwidth);
+    m->input[INPUT_FLASH_IOPS] = stated("storage.iops", "small reads a second", s->iops);
+    (void)d;
+}
+
+static void read_compute(struct machine *m, const struct compute *c, bool eight_bit)
+{
+    const char *key = "";
+    const struct value *peak = peak_of(c, eight_bit, &key);
+    assert(peak);
+    m->unit = c->name;
+    m->own_memory = has_memory(c);
+    m->input[INPUT_PEAK] = stated(key, "peak operations", *peak);
+    m->input[INPUT_EFFICIENCY] =
+        c->efficiency.given ? stated("efficiency", "share of the peak reached", c->efficiency)
+                            : ruled("efficiency", "share of the peak reached", RATIO_ONE / 2,
+                                    DIM_RATIO, "rule: half the peak where none is stated");
+    m->input[INPUT_CALL] =
+        c->call_time.given
+            ? stated("call_time", "cost of a kernel call", c->call_time)
+            : ruled("call_time", "cost of a kernel call", 0, DIM_TIME, "rule: none stated");
+    m->input[INPUT_LINK] = stated("link_bandwidth", "link to the unit", c->link_bandwidth);
+}
+
+/* The rate to plan with is the measured one; a bound takes the data sheet. */
+static struct value memory_rate(const struct memory *mem, enum rates rates)
+{
+    struct value v = mem->bandwidth;
+    if (rates == RATES_PEAK && v.given)
+        return v;
+    if (mem->measured_bandwidth.given)
+        return mem->measured_bandwidth;
+    v.amount = fixed_mul_div(v.amount, 8, 10);
+    v.kind = KIND_DERIVED;
+    v.spread_given = false;
+    return v;
+}
+
+static enum status check_inputs(const struct machine *m, const struct device *d, struct diag *dg)
+{
+    const struct value *share = &m->input[INPUT_EFFICIENCY].value;
+    if (share->amount > RATIO_ONE || share->amount == 0)
+        return diag_set(
+            dg, ST_RANGE,
+            "%s: %s: an efficiency is above 0 and at most 1: nothing beats its own peak", d->origin,
+            m->unit);
+    if (m->own_memory && !m->input[INPUT_UNIT_DRAM].value.given)
+        return diag_set(dg, ST_MISSING, "%s: %s: memory.bandwidth is needed", d->origin, m->unit);
+    if (!m->own_memory && !m->input[INPUT_DRAM].value.given)
+        return diag_set(dg, ST_MISSING, "%s: dram.bandwidth is needed", d->origin);
+    return ST_OK;
+}
+
+enum status machine_init(struct machine *m, const struct device *d,
+                         const struct machine_choice *choice, struct diag *dg)
+{
+    assert(choice->cards >= 1);
+    *m = (struct machine){.cards = choice->cards};
+    size_t unit;
+    enum status st = pick_unit(&unit, d, choice, dg);
+    if (st != ST_OK)
+        return st;
+    const struct compute *c = &d->compute[unit];
+    const char *key;
+    if (!peak_of(c, choice->eight_bit, &key))
+        return diag_set(dg, ST_MISSING, "%s: %s: a peak (f32, f16 or int8) is needed", d->origin,
+                        c->name);
+    if (choice->storage < d->storage_count)
+        read_flash(m, d, &d->storage[choice->storage]);
+    read_compute(m, c, choice->eight_bit);
+    m->unit_idx = unit;
+    if (choice->rates == RATES_PEAK) {
+        m->input[INPUT_EFFICIENCY].value.amount = RATIO_ONE;
+        m->input[INPUT_EFFICIENCY].value.kind = KIND_DERIVED;
+        m->input[INPUT_EFFICIENCY].value.source = "a bound: the whole peak";
+        m->input[INPUT_EFFICIENCY].by_rule = false;
+    }
+    m->input[INPUT_DRAM] =
+        stated("dram.bandwidth", "DRAM rate",
+               choice->rates == RATES_PEAK && d->dram.bandwidth.given ? d->dram.bandwidth
+                                                                      : device_dram_rate(d));
+    m->input[INPUT_UNIT_DRAM] = stated("memory.bandwidth", "memory rate of the unit",
+                                       memory_rate(&c->memory, choice->rates));
+    m->dram_bytes = d->dram.capacity.given ? d->dram.capacity.amount : 0;
+    m->memory_bytes = m->own_memory ? c->memory.capacity.amount : m->dram_bytes;
+    m->dram_bytes = saturating_product(m->dram_bytes, m->cards);
+    m->memory_bytes = saturating_product(m->memory_bytes, m->cards);
+    machine_derive(m);
+    return check_inputs(m, d, dg);
+}
+
+void machine_derive(struct machine *m)
+{
+    struct machine_input *in = m->input;
+    uint64_t share = in[INPUT_EFFICIENCY].value.amount;
+    m->flash.latency = in[INPUT_FLASH_LATENCY].value;
+    m->flash.lane_bandwidth = in[INPUT_FLASH_LANE].value;
+    m->flash.bandwidth = in[INPUT_FLASH_BANDWIDTH].value;
+    m->flash.iops = in[INPUT_FLASH_IOPS].value;
+    m->dram_Bps = saturating_product(in[INPUT_DRAM].value.amount, m->own_memory ? 1 : m->cards);
+    m->memory_Bps = m->own_memory ? saturating_product(in[INPUT_UNIT_DRAM].value.amount, m->cards)
+                                  : m->dram_Bps;
+    m->link_Bps = m->own_memory && in[INPUT_LINK].value.given ? in[INPUT_LINK].value.amount : 0;
+    m->peak_ops = saturating_product(in[INPUT_PEAK].value.amount, m->cards);
+    m->reached_ops = fixed_mul_div(m->peak_ops, share > RATIO_ONE ? RATIO_ONE : share, RATIO_ONE);
+    m->call_ns = in[INPUT_CALL].value.amount;
+}
+
+void machine_scale(struct machine *m, enum input_id id, uint64_t factor)
+{
+    struct value *v = &m->input[id].value;
+    v->amount = fixed_mul_div(v->amount, factor, RATIO_ONE);
+    machine_derive(m);
+}
+
+void machine_scale_flash(struct machine *m, uint64_t factor)
+{
+    machine_scale(m, INPUT_FLASH_LANE, factor);
+    machine_scale(m, INPUT_FLASH_BANDWIDTH, factor);
+    machine_scale(m, INPUT_FLASH_IOPS, factor);
+}

@@ -1,0 +1,81 @@
+/* machine.h -- the few numbers of a device that time depends on, each with where it came from.
+ *
+ * A prediction's interval, a what-if and an inverse all change one of these numbers and derive the
+ * rates again; the device description itself is never touched. Integer arithmetic throughout.
+ */
+#ifndef SIM_ROOFLINE_MACHINE_H
+#define SIM_ROOFLINE_MACHINE_H
+
+#include "devices/device.h"
+
+#define RATIO_ONE UINT64_C(1000000000) /* ratios are parts in 10^9, as DIM_RATIO */
+
+enum input_id {
+    INPUT_FLASH_LATENCY,
+    INPUT_FLASH_LANE,
+    INPUT_FLASH_BANDWIDTH,
+    INPUT_FLASH_IOPS,
+    INPUT_DRAM,      /* of the memory that holds streamed and cached experts */
+    INPUT_UNIT_DRAM, /* the compute unit's own memory, where it has one */
+    INPUT_LINK,
+    INPUT_PEAK,
+    INPUT_EFFICIENCY,
+    INPUT_CALL,
+    INPUT_COUNT
+};
+
+struct machine_input {
+    const char *path; /* as in the description: "storage.0.bandwidth" */
+    const char *what; /* for people: "flash rate" */
+    struct value value;
+    bool by_rule; /* not in the description: this program's rule, told in value.source */
+};
+
+enum rates {
+    RATES_PEAK,   /* data sheet: what a bound is made of */
+    RATES_REACHED /* measured, or the customary share of the peak: what a prediction is made of */
+};
+
+struct machine {
+    struct machine_input input[INPUT_COUNT];
+    struct storage flash; /* closed form; its values follow the inputs */
+    bool flash_given;
+    bool own_memory;  /* the unit computes from memory of its own (VRAM), behind a link */
+    const char *unit; /* name of the compute unit */
+    uint64_t unit_idx;
+    uint64_t dram_Bps;    /* holds the expert cache and receives reads */
+    uint64_t memory_Bps;  /* what kernels read from: dram_Bps or the unit's own */
+    uint64_t link_Bps;    /* 0: no link */
+    uint64_t peak_ops;    /* operations/s */
+    uint64_t reached_ops; /* peak x efficiency; = peak_ops with RATES_PEAK */
+    uint64_t call_ns;
+    uint64_t memory_bytes; /* capacity of the memory kernels read from */
+    uint64_t dram_bytes;   /* capacity of the DRAM */
+    uint64_t cards;        /* equal machines that share each layer (tensor parallel) */
+};
+
+struct machine_choice {
+    const char *unit; /* "cpu", "gpu", ...; NULL: see machine_init() */
+    uint64_t storage; /* index; which drive streams */
+    uint64_t cards;   /* 1 unless tensor parallel: capacity, bandwidth and operations times this */
+    uint64_t need_bytes; /* what must be resident for nothing to stream */
+    enum rates rates;
+    bool eight_bit; /* weights of 8 bits or fewer: a CPU then multiplies in int8 */
+};
+
+/* A unit left open is one with memory of its own that holds need_bytes, if there is one; else the
+ * fastest that shares the DRAM, those with a stated efficiency before the others. Latency, lane rate
+ * and iops that a drive does not state do not limit; an efficiency that is not stated is half the
+ * peak, a call costs nothing: these inputs are marked by_rule, of kind assumed. */
+
+/* ST_MISSING if the device lacks a value that time depends on, ST_RANGE if its efficiency is > 1. */
+MUST_CHECK enum status machine_init(struct machine *m, const struct device *d,
+                                    const struct machine_choice *choice, struct diag *dg);
+/* Derives the rates again after inputs were changed. */
+void machine_derive(struct machine *m);
+/* Multiplies an input by parts in 10^9 and derives. */
+void machine_scale(struct machine *m, enum input_id id, uint64_t factor);
+/* Flash `factor` times as fast: ceiling, lane rate and small-read rate together; latency stays. */
+void machine_scale_flash(struct machine *m, uint64_t factor);
+
+#endif
