@@ -406,7 +406,7 @@ static bool group_has_rules(const struct quant_mix *mix, int group)
 const struct quant_format *quant_mix_format(const struct quant_mix *mix, int group, int part,
                                             size_t layer, size_t layer_count)
 {
-    assert(group >= 0 && group < GROUP_MAX && layer < layer_count);
+    assert(group >= 0 && group < GROUP_MAX);
     if (group_has_rules(mix, group))
         for (const struct quant_rule *r = mix->rules; r->format; r++)
             if ((int)r->part == part && rule_model_matches(r->model, mix) &&

@@ -80,7 +80,8 @@ MUST_CHECK enum status quant_mix_find(struct quant_mix *out, const char *name, s
 MUST_CHECK enum status quant_mix_set(struct quant_mix *mix, int group, const char *format,
                                      struct diag *dg);
 
-/* The format of matrix `part` of group `group` (enum tensor_group) in layer `layer` of `layer_count`.
+/* The format of matrix `part` of group `group` (enum tensor_group) in layer `layer` of `layer_count`;
+ * both are 0 for what belongs to no layer.
  * An embedding that is also the head has the head's format: ask for GROUP_HEAD. */
 const struct quant_format *quant_mix_format(const struct quant_mix *mix, int group, int part,
                                             size_t layer, size_t layer_count);
