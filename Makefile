@@ -72,7 +72,7 @@ $(BUILD)/%.o: %.cc | $(NEED)
 	$(CXX) -I. -std=c++17 $(OPTIMISE) -Wall -Wextra -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(SUPPORT_OBJ) $(BUILD)/libmemwall.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(SUPPORT_OBJ) $(BUILD)/libmemwall.a $(LDLIBS) -lcmocka
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(SUPPORT_OBJ) $(BUILD)/libmemwall.a $(LDLIBS) -lcmocka $(if $(TEST_CXX),-lstdc++)
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(SUPPORT_OBJ:.o=.d) $(TESTS:=.d)
 

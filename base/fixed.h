@@ -10,10 +10,13 @@
 
 #define FIXED_ONE ((int64_t)1 << 32) /* Q32 */
 
-int64_t fixed_log2_q32(uint64_t x);     /* log2(x), x >= 1, in Q32 */
-uint64_t fixed_exp2_q32(int64_t e_q32); /* 2^e in Q32; saturates at UINT64_MAX, 0 below 2^-32 */
-uint64_t fixed_sqrt_u64(uint64_t x);    /* floor of the square root */
-uint64_t fixed_mul_div(uint64_t a, uint64_t b,
-                       uint64_t c); /* floor(a*b/c) through 128 bits; saturates */
+/* log2(x) in Q32; x >= 1. */
+int64_t fixed_log2_q32(uint64_t x);
+/* 2^e in Q32; saturates at UINT64_MAX, 0 below 2^-32. */
+uint64_t fixed_exp2_q32(int64_t e_q32);
+/* Floor of the square root. */
+uint64_t fixed_sqrt_u64(uint64_t x);
+/* floor(a * b / c) through 128 bits; saturates; c > 0. */
+uint64_t fixed_mul_div(uint64_t a, uint64_t b, uint64_t c);
 
 #endif

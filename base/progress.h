@@ -14,8 +14,9 @@ struct progress {
 
 /* `label` must live until progress_end; `total` is the amount of work, in any unit. */
 void progress_start(struct progress *p, const char *label, uint64_t total);
-void progress_add(struct progress *p,
-                  uint64_t amount);    /* redraws at most ten times a second, with ETA */
-void progress_end(struct progress *p); /* erases the line */
+/* Redraws at most ten times a second, with the time left at the rate so far. */
+void progress_add(struct progress *p, uint64_t amount);
+/* Erases the line. */
+void progress_end(struct progress *p);
 
 #endif
