@@ -2,7 +2,7 @@
  *
  * Wherever chance, heat or a printed entropy needs a transcendental function the result must not
  * depend on a libm. These are the same bits everywhere: the logarithm is within 2^-32, the power
- * within half a unit of its last place or 2^-58 of itself, whichever is more. */
+ * within half a unit of its last place or 2^-57 of itself, whichever is more. */
 #ifndef BASE_FIXED_H
 #define BASE_FIXED_H
 
