@@ -38,7 +38,7 @@ struct attention {
     uint64_t heads, kv_heads, head_dim, v_head_dim;
     uint64_t window;      /* last `window` tokens only; 0: all */
     bool keys_are_values; /* K = V: one vector stored instead of two */
-    bool qkv_bias, output_gate, qk_norm, sinks;
+    bool qkv_bias, output_bias, output_gate, qk_norm, sinks;
     bool borrows_cache; /* cross-layer sharing: reads another layer's cache, owns none */
     uint64_t q_lora_rank, kv_lora_rank, nope_head_dim, rope_head_dim;
     uint64_t o_lora_rank, o_groups;               /* DeepSeek-V4's grouped low-rank output */
@@ -128,6 +128,11 @@ MUST_CHECK enum status model_load(struct model **out, const char *model, const c
                                   const char *const *overrides, size_t override_count,
                                   struct diag *dg);
 void model_free(struct model *m);
+
+/* The names of a catalogue folder, sorted; free with model_catalogue_free. */
+MUST_CHECK enum status model_catalogue(char ***names, size_t *count, const char *catalogue,
+                                       struct diag *dg);
+void model_catalogue_free(char **names, size_t count);
 
 /* Re-derives every byte figure for another format or mix ("q4_k_m", "mxfp4", "native"). Not for a
  * GGUF import, whose bytes are exact: ST_UNSUPPORTED. */

@@ -31,6 +31,12 @@ uint64_t state_layer_bytes(const struct attention *a, uint64_t context, uint32_t
  * column). A borrowed cache is read like an owned one. */
 uint64_t state_layer_read_bytes(const struct attention *a, uint64_t context, uint32_t state_bits);
 
+/* The same for a pass of `tokens` tokens behind `context` stored ones, which share one read of a cache:
+ * what the pass itself stores is read too, but for its last token; sparse choices are taken as
+ * disjoint as they can be; a linear state is read once a token. */
+uint64_t state_layer_pass_read_bytes(const struct attention *a, uint64_t context, uint64_t tokens,
+                                     uint32_t state_bits);
+
 /* What `tokens` tokens write: their entries; a linear state is written once a token. */
 uint64_t state_layer_write_bytes(const struct attention *a, uint64_t tokens, uint32_t state_bits);
 
