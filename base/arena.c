@@ -18,7 +18,7 @@ struct arena_block {
 
 static struct arena_block *block_new(size_t room)
 {
-    if (room > SIZE_MAX - sizeof(struct arena_block))
+    if (room > PTRDIFF_MAX - sizeof(struct arena_block)) /* no object is larger */
         return NULL;
     struct arena_block *b = calloc(1, sizeof *b + room);
     if (b)
