@@ -3,6 +3,7 @@
 #include "base/fixed.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 static uint64_t saturating_product(uint64_t a, uint64_t b)
@@ -72,51 +73,33 @@ static enum status pick_unit(size_t *out, const struct device *d,
     return ST_OK;
 }
 
-static struct machine_input stated(const char *path, const char *what, struct value v)
+/* Position of an input's part in the description, or NO_INDEX. */
+#define NO_INDEX SIZE_MAX
+
+static struct machine_input stated(const char *part, size_t i, const char *key, const char *what,
+                                   struct value v)
 {
-    return (struct machine_input){.path = path, .what = what, .value = v};
+    struct machine_input in = {.what = what, .value = v};
+    if (i == NO_INDEX)
+        snprintf(in.path, sizeof in.path, "%s.%s", part, key);
+    else
+        snprintf(in.path, sizeof in.path, "%s.%zu.%s", part, i, key);
+    return in;
 }
 
-static struct machine_input ruled(const char *path, const char *what, uint64_t amount,
-                                  enum dimension dim, const char *rule)
+/* As stated, or what this program's rule says where the description is silent. */
+static struct machine_input stated_or(const char *part, size_t i, const char *key, const char *what,
+                                      struct value v, struct value rule)
 {
-    struct value v = {
+    struct machine_input in = stated(part, i, key, what, v.given ? v : rule);
+    in.by_rule = !v.given;
+    return in;
+}
+
+static struct value ruled(uint64_t amount, enum dimension dim, const char *rule)
+{
+    return (struct value){
         .amount = amount, .source = rule, .kind = KIND_ASSUMED, .dim = dim, .given = true};
-    return (struct machine_input){.path = path, .what = what, .value = v, .by_rule = true};
-}
-
-static void read_flash(struct machine *m, const struct device *d, const struct storage *s)
-{
-    m->flash = *s;
-    m->flash_given = s->bandwidth.given;
-    m->input[INPUT_FLASH_LATENCY] =
-        s->latency.given
-            ? stated("storage.latency", "flash read latency", s->latency)
-            : ruled("storage.latency", "flash read latency", 0, DIM_TIME, "rule: none stated");
-    m->input[INPUT_FLASH_LANE] =
-        stated("storage.lane_bandwidth", "rate of one read", s->lane_bandwidth);
-    m->input[INPUT_FLASH_BANDWIDTH] = stated("storage.bandwidth", "flash rate", s->bandwidth);
-    m->input[INPUT_FLASH_IOPS] = stated("storage.iops", "small reads a second", s->iops);
-    (void)d;
-}
-
-static void read_compute(struct machine *m, const struct compute *c, bool eight_bit)
-{
-    const char *key = "";
-    const struct value *peak = peak_of(c, eight_bit, &key);
-    assert(peak);
-    m->unit = c->name;
-    m->own_memory = has_memory(c);
-    m->input[INPUT_PEAK] = stated(key, "peak operations", *peak);
-    m->input[INPUT_EFFICIENCY] =
-        c->efficiency.given ? stated("efficiency", "share of the peak reached", c->efficiency)
-                            : ruled("efficiency", "share of the peak reached", RATIO_ONE / 2,
-                                    DIM_RATIO, "rule: half the peak where none is stated");
-    m->input[INPUT_CALL] =
-        c->call_time.given
-            ? stated("call_time", "cost of a kernel call", c->call_time)
-            : ruled("call_time", "cost of a kernel call", 0, DIM_TIME, "rule: none stated");
-    m->input[INPUT_LINK] = stated("link_bandwidth", "link to the unit", c->link_bandwidth);
 }
 
 /* The rate to plan with is the measured one; a bound takes the data sheet. */
@@ -131,6 +114,45 @@ static struct value memory_rate(const struct memory *mem, enum rates rates)
     v.kind = KIND_DERIVED;
     v.spread_given = false;
     return v;
+}
+
+static void read_flash(struct machine *m, const struct device *d, size_t i)
+{
+    const struct storage *s = &d->storage[i];
+    struct machine_input *in = m->input;
+    m->flash = *s;
+    m->flash_given = s->bandwidth.given;
+    in[INPUT_FLASH_LATENCY] = stated_or("storage", i, "latency", "flash read latency", s->latency,
+                                        ruled(0, DIM_TIME, "rule: none stated"));
+    in[INPUT_FLASH_LANE] =
+        stated("storage", i, "lane_bandwidth", "rate of one read", s->lane_bandwidth);
+    in[INPUT_FLASH_BANDWIDTH] = stated("storage", i, "bandwidth", "flash rate", s->bandwidth);
+    in[INPUT_FLASH_IOPS] = stated("storage", i, "iops", "small reads a second", s->iops);
+}
+
+static void read_compute(struct machine *m, const struct device *d, size_t i,
+                         const struct machine_choice *choice)
+{
+    const struct compute *c = &d->compute[i];
+    const char *key = "";
+    struct machine_input *in = m->input;
+    struct value share = c->efficiency;
+    m->unit = c->name;
+    m->unit_idx = i;
+    m->own_memory = has_memory(c);
+    if (choice->rates == RATES_PEAK)
+        share = ruled(RATIO_ONE, DIM_RATIO, "a bound: the whole peak");
+    in[INPUT_PEAK] = stated("compute", i, key, "peak operations", *peak_of(c, choice->eight_bit, &key));
+    snprintf(in[INPUT_PEAK].path, sizeof in[INPUT_PEAK].path, "compute.%zu.%s", i, key);
+    in[INPUT_EFFICIENCY] =
+        stated_or("compute", i, "efficiency", "share of the peak reached", share,
+                  ruled(RATIO_ONE / 2, DIM_RATIO, "rule: half the peak where none is stated"));
+    in[INPUT_CALL] = stated_or("compute", i, "call_time", "cost of a kernel call", c->call_time,
+                               ruled(0, DIM_TIME, "rule: none stated"));
+    in[INPUT_LINK] =
+        stated("compute", i, "link_bandwidth", "link to the unit", c->link_bandwidth);
+    in[INPUT_UNIT_DRAM] = stated("compute", i, "memory.bandwidth", "memory rate of the unit",
+                                 memory_rate(&c->memory, choice->rates));
 }
 
 static enum status check_inputs(const struct machine *m, const struct device *d, struct diag *dg)
@@ -153,7 +175,7 @@ enum status machine_init(struct machine *m, const struct device *d,
 {
     assert(choice->cards >= 1);
     *m = (struct machine){.cards = choice->cards};
-    size_t unit;
+    size_t unit = 0;
     enum status st = pick_unit(&unit, d, choice, dg);
     if (st != ST_OK)
         return st;
@@ -163,21 +185,12 @@ enum status machine_init(struct machine *m, const struct device *d,
         return diag_set(dg, ST_MISSING, "%s: %s: a peak (f32, f16 or int8) is needed", d->origin,
                         c->name);
     if (choice->storage < d->storage_count)
-        read_flash(m, d, &d->storage[choice->storage]);
-    read_compute(m, c, choice->eight_bit);
-    m->unit_idx = unit;
-    if (choice->rates == RATES_PEAK) {
-        m->input[INPUT_EFFICIENCY].value.amount = RATIO_ONE;
-        m->input[INPUT_EFFICIENCY].value.kind = KIND_DERIVED;
-        m->input[INPUT_EFFICIENCY].value.source = "a bound: the whole peak";
-        m->input[INPUT_EFFICIENCY].by_rule = false;
-    }
-    m->input[INPUT_DRAM] =
-        stated("dram.bandwidth", "DRAM rate",
-               choice->rates == RATES_PEAK && d->dram.bandwidth.given ? d->dram.bandwidth
-                                                                      : device_dram_rate(d));
-    m->input[INPUT_UNIT_DRAM] = stated("memory.bandwidth", "memory rate of the unit",
-                                       memory_rate(&c->memory, choice->rates));
+        read_flash(m, d, choice->storage);
+    read_compute(m, d, unit, choice);
+    m->input[INPUT_DRAM] = stated("dram", NO_INDEX, "bandwidth", "DRAM rate",
+                                  choice->rates == RATES_PEAK && d->dram.bandwidth.given
+                                      ? d->dram.bandwidth
+                                      : device_dram_rate(d));
     m->dram_bytes = d->dram.capacity.given ? d->dram.capacity.amount : 0;
     m->memory_bytes = m->own_memory ? c->memory.capacity.amount : m->dram_bytes;
     m->dram_bytes = saturating_product(m->dram_bytes, m->cards);

@@ -25,7 +25,7 @@ enum input_id {
 };
 
 struct machine_input {
-    const char *path; /* as in the description: "storage.0.bandwidth" */
+    char path[32];    /* as in the description: "storage.0.bandwidth" */
     const char *what; /* for people: "flash rate" */
     struct value value;
     bool by_rule; /* not in the description: this program's rule, told in value.source */

@@ -104,6 +104,27 @@ void workload_free(struct workload *l)
     *l = (struct workload){0};
 }
 
+static void scale_fixed(struct work *w, uint64_t factor)
+{
+    for (int g = 0; g < GROUP_MAX; g++)
+        if (g != GROUP_EXPERT)
+            w->weight_bytes[g] = fixed_mul_div(w->weight_bytes[g], factor, 1000000000);
+}
+
+void workload_scale_trunk(struct workload *l, uint64_t factor)
+{
+    scale_fixed(&l->total, factor);
+    scale_fixed(&l->ends, factor);
+    l->ends_bytes = work_weight_bytes_total(&l->ends);
+    for (size_t i = 0; i < l->class_count; i++) {
+        struct layer_class *c = &l->classes[i];
+        uint64_t state = c->fixed_bytes - c->trunk_bytes;
+        scale_fixed(&c->work, factor);
+        c->trunk_bytes = fixed_weight_bytes(&c->work);
+        c->fixed_bytes = c->trunk_bytes + state;
+    }
+}
+
 void workload_scale_experts(struct workload *l, uint64_t factor)
 {
     uint64_t sum = 0;

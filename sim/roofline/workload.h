@@ -44,6 +44,8 @@ struct workload_request {
 MUST_CHECK enum status workload_init(struct workload *out, const struct model *m,
                                      const struct workload_request *request, struct diag *dg);
 void workload_free(struct workload *l);
+/* Every other weight likewise. */
+void workload_scale_trunk(struct workload *l, uint64_t factor);
 /* Experts stored at another width: expert bytes times `factor` parts in 10^9. */
 void workload_scale_experts(struct workload *l, uint64_t factor);
 uint64_t workload_expert_bytes(const struct workload *l); /* of all experts looked up in the pass */

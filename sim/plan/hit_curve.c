@@ -1,0 +1,134 @@
+#include "sim/plan/hit_curve.h"
+
+#include "base/fixed.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define E6        UINT64_C(1000000)
+#define RATIO_ALL UINT64_C(1000000000)
+
+/* A window that is one longer never meets more new experts: what noise in the count says otherwise is
+ * levelled, so that hits never fall as the cache grows. */
+static void make_concave(struct hit_curve *c)
+{
+    uint64_t step = c->top_k * E6;
+    for (size_t m = 1; m <= HIT_CURVE_TOKENS; m++) {
+        uint64_t before = c->distinct_e6[m - 1], here = c->distinct_e6[m];
+        uint64_t rise = here > before ? here - before : 0;
+        step = rise < step ? rise : step;
+        c->distinct_e6[m] = before + step;
+    }
+}
+
+void hit_curve_uniform(struct hit_curve *c, uint64_t experts, uint64_t top_k)
+{
+    uint64_t rest = experts * E6;
+    *c = (struct hit_curve){.experts = experts, .top_k = top_k};
+    for (size_t m = 1; m <= HIT_CURVE_TOKENS; m++) {
+        rest = experts ? fixed_mul_div(rest, experts - top_k, experts) : 0;
+        c->distinct_e6[m] = experts * E6 - rest;
+    }
+    make_concave(c);
+}
+
+/* For every start, the window grows token by token; stamp[e] == start + 1 marks what it holds. */
+static void count_layer(uint64_t *sum, const uint16_t *ids, size_t tokens, size_t stride,
+                        uint64_t top_k, uint32_t *stamp)
+{
+    for (size_t start = 0; start < tokens; start++) {
+        uint64_t distinct = 0;
+        for (size_t m = 1; m <= HIT_CURVE_TOKENS && start + m <= tokens; m++) {
+            const uint16_t *row = ids + (start + m - 1) * stride;
+            for (uint64_t k = 0; k < top_k; k++) {
+                distinct += stamp[row[k]] != start + 1;
+                stamp[row[k]] = (uint32_t)start + 1;
+            }
+            sum[m] += distinct;
+        }
+    }
+}
+
+enum status hit_curve_count(struct hit_curve *c, const uint16_t *ids, size_t tokens, size_t layers,
+                            uint64_t experts, uint64_t top_k, struct diag *dg)
+{
+    assert(tokens >= 2 && layers >= 1);
+    uint64_t sum[HIT_CURVE_TOKENS + 1] = {0};
+    *c = (struct hit_curve){.experts = experts, .top_k = top_k};
+    for (size_t l = 0; l < layers; l++) {
+        uint32_t *stamp = calloc(experts, sizeof *stamp);
+        if (!stamp)
+            return diag_no_memory(dg);
+        count_layer(sum, ids + l * top_k, tokens, layers * top_k, top_k, stamp);
+        free(stamp);
+    }
+    for (size_t m = 1; m <= HIT_CURVE_TOKENS; m++) {
+        uint64_t windows = m <= tokens ? (tokens - m + 1) * layers : 0;
+        c->distinct_e6[m] = windows ? sum[m] * E6 / windows : c->distinct_e6[m - 1];
+    }
+    make_concave(c);
+    return ST_OK;
+}
+
+uint64_t hit_curve_distinct_e3(const struct hit_curve *c, uint64_t tokens)
+{
+    if (tokens <= HIT_CURVE_TOKENS)
+        return c->distinct_e6[tokens] / 1000;
+    uint64_t all = c->experts * E6, last = c->distinct_e6[HIT_CURVE_TOKENS];
+    uint64_t rest = all - last, rest_before = all - c->distinct_e6[HIT_CURVE_TOKENS - 1];
+    for (uint64_t m = HIT_CURVE_TOKENS; m < tokens && rest && rest_before > all - last; m++)
+        rest = fixed_mul_div(rest, all - last, rest_before);
+    return (all - rest) / 1000;
+}
+
+uint64_t hit_curve_window_e6(const struct hit_curve *c, uint64_t experts_e6)
+{
+    size_t m = 0;
+    while (m < HIT_CURVE_TOKENS && c->distinct_e6[m + 1] <= experts_e6)
+        m++;
+    if (m == HIT_CURVE_TOKENS)
+        return m * E6;
+    uint64_t step = c->distinct_e6[m + 1] - c->distinct_e6[m];
+    return m * E6 + fixed_mul_div(experts_e6 - c->distinct_e6[m], E6, step);
+}
+
+/* Hit ratio where the cache remembers m whole tokens. */
+static uint64_t ratio_at(const struct hit_curve *c, size_t m)
+{
+    assert(m < HIT_CURVE_TOKENS);
+    uint64_t missed = c->distinct_e6[m + 1] - c->distinct_e6[m];
+    return RATIO_ALL - fixed_mul_div(missed, RATIO_ALL, c->top_k * E6);
+}
+
+static uint64_t between(uint64_t a, uint64_t b, uint64_t at, uint64_t length)
+{
+    return a + fixed_mul_div(b - a, at, length);
+}
+
+static uint64_t ratio_in_window(const struct hit_curve *c, uint64_t window_e6)
+{
+    uint64_t g = window_e6 > E6 + E6 / 2 ? window_e6 - E6 / 2 : E6;
+    size_t m = g / E6;
+    if (m >= HIT_CURVE_TOKENS - 1)
+        return ratio_at(c, HIT_CURVE_TOKENS - 1);
+    return between(ratio_at(c, m), ratio_at(c, m + 1), g % E6, E6);
+}
+
+uint64_t hit_curve_ratio(const struct hit_curve *c, uint64_t cache, uint64_t cycle, uint64_t layers,
+                         uint64_t all)
+{
+    if (all == 0 || cache >= all)
+        return RATIO_ALL;
+    assert(layers && cycle && c->top_k);
+    uint64_t share = cycle / layers;
+    if (cache <= cycle - share)
+        return 0;
+    if (cache < cycle)
+        return between(0, ratio_at(c, 1), cache - (cycle - share), share);
+    uint64_t held = fixed_mul_div(cache, c->top_k * E6, cycle);
+    uint64_t longest = c->distinct_e6[HIT_CURVE_TOKENS];
+    if (held <= longest)
+        return ratio_in_window(c, hit_curve_window_e6(c, held));
+    uint64_t last = ratio_at(c, HIT_CURVE_TOKENS - 1), whole = c->experts * E6;
+    return held >= whole ? RATIO_ALL : between(last, RATIO_ALL, held - longest, whole - longest);
+}

@@ -1,0 +1,320 @@
+#include "sim/plan/planner.h"
+
+#include "base/fixed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one evaluation ------------------------------------------------------------------------ */
+
+void plan_base_case(struct plan_case *c, const struct plan *p)
+{
+    *c = (struct plan_case){.machine = p->machine,
+                            .decode = &p->decode,
+                            .cache = p->place.cache,
+                            .pieces = p->request.pieces,
+                            .expert_factor = RATIO_ONE,
+                            .miss_factor = RATIO_ONE,
+                            .stream_trunk = p->place.stream_trunk,
+                            .stream_bytes = p->place.stream_bytes,
+                            .profile = p->request.profile};
+}
+
+static uint64_t part(uint64_t amount, uint64_t ratio)
+{
+    return fixed_mul_div(amount, ratio, RATIO_ONE);
+}
+
+static uint64_t with_misses(uint64_t hit_ratio, uint64_t miss_factor)
+{
+    uint64_t miss = part(RATIO_ONE - hit_ratio, miss_factor);
+    return miss < RATIO_ONE ? RATIO_ONE - miss : 0;
+}
+
+uint64_t plan_hit_ratio(const struct plan *p, const struct plan_case *c)
+{
+    uint64_t cycle = part(p->cycle, c->expert_factor);
+    uint64_t all = part(p->place.experts, c->expert_factor);
+    if (all == 0)
+        return RATIO_ONE;
+    return with_misses(hit_curve_ratio(&p->curve, c->cache, cycle, p->moe_layers, all),
+                       c->miss_factor);
+}
+
+void plan_regime(struct regime *out, const struct plan *p, const struct plan_case *c)
+{
+    *out = (struct regime){.profile = c->profile,
+                           .hit_ratio = plan_hit_ratio(p, c),
+                           .lanes = p->request.lanes,
+                           .pieces = c->pieces,
+                           .copies = p->request.copies,
+                           .stream_trunk = c->stream_trunk,
+                           .stream_bytes = c->stream_bytes,
+                           .experts_on_unit = p->place.experts_on_unit};
+}
+
+void plan_token(struct timing *out, const struct plan *p, const struct plan_case *c)
+{
+    struct regime r;
+    plan_regime(&r, p, c);
+    estimate_timing(out, c->decode, &c->machine, &r);
+}
+
+/* Of the experts a chunk looks up, those that the last `window` tokens used as well: by inclusion and
+ * exclusion u(chunk) + u(window) - u(chunk + window). A window shorter than a chunk holds nothing by the
+ * time the cycle over the layers comes round. */
+static uint64_t chunk_hit_ratio(const struct plan *p, const struct plan_case *c, size_t i)
+{
+    if (c->cache >= p->place.experts || p->place.experts == 0)
+        return RATIO_ONE;
+    uint64_t held = fixed_mul_div(c->cache, p->curve.top_k * 1000000, p->cycle);
+    uint64_t window = hit_curve_window_e6(&p->curve, held) / 1000000, seen = i * p->chunk;
+    if (window < p->chunk || seen == 0)
+        return 0;
+    window = window < seen ? window : seen;
+    uint64_t own = hit_curve_distinct_e3(&p->curve, p->chunk);
+    uint64_t before = hit_curve_distinct_e3(&p->curve, window);
+    uint64_t both = hit_curve_distinct_e3(&p->curve, window + p->chunk);
+    return own && own + before > both ? fixed_mul_div(own + before - both, RATIO_ONE, own) : 0;
+}
+
+uint64_t plan_first_ns(const struct plan *p, const struct plan_case *c)
+{
+    uint64_t sum = 0;
+    struct regime r;
+    plan_regime(&r, p, c);
+    for (size_t i = 0; i < p->chunk_count; i++) {
+        struct timing t;
+        r.hit_ratio = with_misses(chunk_hit_ratio(p, c, i), c->miss_factor);
+        estimate_timing(&t, &p->chunks[i], &c->machine, &r);
+        sum += t.total_ns;
+    }
+    return sum;
+}
+
+/* ---- setting up ---------------------------------------------------------------------------- */
+
+static uint64_t distinct_of_curve(const void *self, uint64_t experts, uint64_t top_k,
+                                  uint64_t tokens)
+{
+    const struct hit_curve *c = self;
+    if (c->experts == experts && c->top_k == top_k)
+        return hit_curve_distinct_e3(c, tokens);
+    return work_unique_experts_e3(experts, top_k, tokens);
+}
+
+static struct workload_request pass_request(const struct plan *p, uint64_t tokens, uint64_t context)
+{
+    return (struct workload_request){.sequences = 1,
+                                     .tokens = tokens,
+                                     .context = context,
+                                     .logits = 1,
+                                     .state_bits = p->request.place.state_bits,
+                                     .distinct_e3 = distinct_of_curve,
+                                     .distinct_self = &p->curve};
+}
+
+static enum status set_routing(struct plan *p, struct diag *dg)
+{
+    const struct plan_request *r = &p->request;
+    const char *preset = r->preset ? r->preset : p->model->router;
+    uint64_t experts = model_experts(p->model), k = model_top_k(p->model);
+    bool uniform = !preset || strcmp(preset, "uniform") == 0;
+    p->routing = uniform ? "uniform" : preset;
+    p->misses = (struct value){.kind = uniform ? KIND_ASSUMED : KIND_FITTED,
+                               .spread = 150000000,
+                               .spread_given = !uniform,
+                               .dim = DIM_RATIO,
+                               .amount = RATIO_ONE,
+                               .given = true,
+                               .source = uniform ? "independent uniform routing: no preset"
+                                                 : "routing preset, fitted to public traces"};
+    hit_curve_uniform(&p->curve, experts, k);
+    return uniform || experts == 0
+               ? ST_OK
+               : hit_curve_preset(&p->curve, r->presets, preset, experts, k, dg);
+}
+
+/* The largest chunk, prompt or a half or a quarter of it and so on, whose experts of one layer fit
+ * the cache; without a cache they pass through the buffers one by one. */
+static uint64_t chunk_of(const struct plan *p)
+{
+    uint64_t chunk = p->request.prompt, expert = model_expert_bytes_max(p->model);
+    if (!expert || !p->place.cache)
+        return chunk;
+    while (chunk > 1 &&
+           hit_curve_distinct_e3(&p->curve, chunk) > p->place.cache / expert * 1000)
+        chunk = (chunk + 1) / 2;
+    return chunk;
+}
+
+static enum status set_chunks(struct plan *p, struct diag *dg)
+{
+    uint64_t prompt = p->request.prompt;
+    if (prompt == 0)
+        return ST_OK;
+    p->chunk = chunk_of(p);
+    size_t count = (prompt + p->chunk - 1) / p->chunk;
+    p->chunks = calloc(count, sizeof *p->chunks);
+    if (!p->chunks)
+        return diag_no_memory(dg);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t at = i * p->chunk, left = prompt - at;
+        struct workload_request r = pass_request(p, left < p->chunk ? left : p->chunk, at);
+        r.logits = i + 1 == count;
+        enum status st = workload_init(&p->chunks[p->chunk_count++], p->model, &r, dg);
+        if (st != ST_OK)
+            return st;
+    }
+    return ST_OK;
+}
+
+struct smaller {
+    const char *format, *experts, *weights, *key;
+};
+static const struct smaller smaller_formats[] = {
+    {"q8_0", "8-bit experts", "8-bit weights", "bits_8"},
+    {"q4_k", "4-bit experts", "4-bit weights", "bits_4"},
+    {"q3_k", "3-bit experts", "3-bit weights", "bits_3"},
+    {"q2_k", "2-bit experts", "2-bit weights", "bits_2"},
+};
+
+/* The next format that saves at least 15 %. */
+static void set_smaller(struct plan *p)
+{
+    uint64_t bytes = p->place.experts, params = 0;
+    bool dense = bytes == 0;
+    for (size_t i = 0; i < p->model->layer_count; i++)
+        params += p->model->layers[i].params[GROUP_EXPERT];
+    if (dense) {
+        bytes = p->place.weights;
+        params = model_params_total(p->model);
+    }
+    for (size_t i = 0; params && i < sizeof smaller_formats / sizeof *smaller_formats; i++) {
+        const struct quant_format *f = quant_find(smaller_formats[i].format);
+        uint64_t then = f ? fixed_mul_div(params, quant_bits_e4(f), 80000) : bytes;
+        p->fewer_factor = fixed_mul_div(then, RATIO_ONE, bytes);
+        if (p->fewer_factor > RATIO_ONE * 85 / 100)
+            continue;
+        p->fewer_name = dense ? smaller_formats[i].weights : smaller_formats[i].experts;
+        p->fewer_key = smaller_formats[i].key;
+        workload_scale_experts(&p->fewer_bits, p->fewer_factor);
+        if (dense)
+            workload_scale_trunk(&p->fewer_bits, p->fewer_factor);
+        return;
+    }
+}
+
+static enum status set_workloads(struct plan *p, struct diag *dg)
+{
+    struct workload_request r = pass_request(p, 1, p->request.place.context);
+    enum status st = workload_init(&p->decode, p->model, &r, dg);
+    if (st == ST_OK)
+        st = workload_init(&p->fewer_bits, p->model, &r, dg);
+    if (st != ST_OK)
+        return st;
+    set_smaller(p);
+    return set_chunks(p, dg);
+}
+
+static enum status set_machine(struct plan *p, struct diag *dg)
+{
+    const struct model *m = p->model;
+    uint64_t bytes = model_weight_bytes(m), params = model_params_total(m);
+    struct machine_choice choice = {.unit = p->request.unit,
+                                    .cards = 1,
+                                    .need_bytes = bytes,
+                                    .rates = RATES_REACHED,
+                                    .eight_bit = bytes / 10 < params / 8};
+    enum status st = machine_init(&p->machine, p->device, &choice, dg);
+    if (st == ST_OK)
+        st = placement_find(&p->place, m, p->device, &p->machine, &p->request.place, dg);
+    if (st == ST_OK && !p->place.fits && !p->machine.flash_given)
+        return diag_set(dg, ST_MISSING,
+                        "%s: storage.0.bandwidth is needed: what does not fit streams from there",
+                        p->device->origin);
+    return st;
+}
+
+static void set_middle(struct plan *p)
+{
+    struct plan_case c;
+    struct regime r;
+    plan_base_case(&c, p);
+    plan_regime(&r, p, &c);
+    p->hit_ratio = r.hit_ratio;
+    estimate_tally(&p->tally, &p->decode, &p->machine, &r);
+    estimate_timing(&p->timing, &p->decode, &p->machine, &r);
+    estimate_bounds(&p->bounds, &p->decode, &p->machine, &r);
+}
+
+/* Five sizes in powers of two of 1 GB around the cache there is, from above the cliff; none larger
+ * than all experts but the last. */
+static void set_sizes(struct plan *p)
+{
+    const uint64_t unit = 1000000000;
+    uint64_t size = unit / 8;
+    while (size * 8 <= p->place.cache || size <= p->cliff)
+        size *= 2;
+    for (size_t i = 0; i < PLAN_SIZES && p->place.experts && size; i++, size *= 2) {
+        struct plan_case c;
+        struct timing t;
+        bool all = size >= p->place.experts;
+        plan_base_case(&c, p);
+        c.cache = all ? p->place.experts : size;
+        plan_token(&t, p, &c);
+        p->size[p->size_count++] =
+            (struct cache_point){c.cache, plan_hit_ratio(p, &c), t.total_ns};
+        if (all)
+            break;
+    }
+}
+
+static enum status fill(struct plan *p, struct diag *dg)
+{
+    enum status st = set_machine(p, dg);
+    if (st == ST_OK)
+        st = set_routing(p, dg);
+    p->cycle = model_token_cycle_bytes(p->model);
+    p->moe_layers = model_moe_layers(p->model);
+    p->cliff = p->moe_layers ? p->cycle - p->cycle / p->moe_layers : 0;
+    if (st == ST_OK)
+        st = set_workloads(p, dg);
+    if (st != ST_OK)
+        return st;
+    set_middle(p);
+    set_sizes(p);
+    plan_spread(p);
+    return ST_OK;
+}
+
+enum status plan_new(struct plan **out, const struct model *m, const struct device *d,
+                     const struct plan_request *request, struct diag *dg)
+{
+    struct plan *p = calloc(1, sizeof *p);
+    *out = NULL;
+    if (!p)
+        return diag_no_memory(dg);
+    p->model = m;
+    p->device = d;
+    p->request = *request;
+    enum status st = fill(p, dg);
+    if (st != ST_OK) {
+        plan_free(p);
+        return st;
+    }
+    *out = p;
+    return ST_OK;
+}
+
+void plan_free(struct plan *p)
+{
+    if (!p)
+        return;
+    for (size_t i = 0; i < p->chunk_count; i++)
+        workload_free(&p->chunks[i]);
+    free(p->chunks);
+    workload_free(&p->decode);
+    workload_free(&p->fewer_bits);
+    free(p);
+}

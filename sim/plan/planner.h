@@ -1,0 +1,125 @@
+/* planner.h -- the answer: does it fit, how fast, what binds, what would help, what would be needed.
+ *
+ * A plan is one description of the situation (model, device, placement, routing) and many evaluations
+ * of the same estimator: once at the stated inputs, PLAN_DRAWS times with every input drawn within
+ * its stated spread, and for each question "what if". A draw multiplies the same inputs by the same
+ * factors in every question (common random numbers), so a factor between two of them is not noise.
+ * Integer arithmetic and named PCG streams: the same seed gives the same bytes on every machine.
+ */
+#ifndef SIM_PLAN_PLANNER_H
+#define SIM_PLAN_PLANNER_H
+
+#include "sim/plan/hit_curve.h"
+#include "sim/plan/placement.h"
+#include "sim/roofline/estimate.h"
+
+#define PLAN_DRAWS       200
+#define PLAN_SIZES       5
+#define PLAN_WHAT_IF_MAX 10
+
+struct plan_request {
+    struct placement_request place;
+    enum profile profile;
+    uint64_t lanes, pieces, copies;
+    const char *presets; /* folder of routing presets */
+    const char *preset;  /* name; NULL: the model's own */
+    const char *unit;    /* compute unit; NULL: chosen, see machine.h */
+    uint64_t prompt;     /* tokens before the first answer */
+    uint64_t seed;
+};
+
+/* A value in the middle and the 5th and 95th of a hundred draws around it. */
+struct range {
+    uint64_t mid, low, high;
+};
+
+struct what_if {
+    const char *name;    /* "2x flash" */
+    const char *key;     /* flash_2x: the column's name */
+    struct range factor; /* of the decode rate, parts in 10^9 */
+};
+
+struct cache_point {
+    uint64_t cache;      /* bytes */
+    uint64_t hit_ratio;
+    uint64_t token_ns;
+};
+
+struct plan {
+    const struct model *model;
+    const struct device *device;
+    struct plan_request request;
+    struct machine machine;
+    struct placement place;
+    struct hit_curve curve;
+    const char *routing;       /* name of the preset, or "uniform" where the model has none */
+    struct value misses;       /* the miss ratio as an input of the interval: its kind and spread */
+
+    struct workload decode;    /* one token at the context asked for */
+    struct workload fewer_bits; /* the same with experts (or all weights) in the next smaller format */
+    const char *fewer_name, *fewer_key; /* "3-bit experts"; NULL if there is none smaller */
+    uint64_t fewer_factor;     /* their bytes against now, parts in 10^9 */
+    struct workload *chunks;   /* of the prompt */
+    size_t chunk_count;
+    uint64_t chunk;            /* tokens of one; shrunk until its experts fit the cache */
+
+    uint64_t cycle, moe_layers; /* T, and layers with experts */
+    uint64_t hit_ratio;        /* of expert look-ups while decoding, parts in 10^9 */
+    uint64_t cliff;            /* cache below which LRU hits nothing */
+    struct tally tally;        /* of one token */
+    struct timing timing;
+    struct bounds bounds;
+    struct range token_ns, first_ns; /* low is the faster end: times, not rates */
+    struct cache_point size[PLAN_SIZES];
+    size_t size_count;
+    struct what_if what_if[PLAN_WHAT_IF_MAX];
+    size_t what_if_count;
+};
+
+/* Model and device must outlive the plan. ST_MISFIT with the minimum if it cannot be placed. */
+MUST_CHECK enum status plan_new(struct plan **out, const struct model *m, const struct device *d,
+                                const struct plan_request *request, struct diag *dg);
+void plan_free(struct plan *p);
+
+/* One evaluation: the plan with some things changed. */
+struct plan_case {
+    struct machine machine;
+    const struct workload *decode;
+    uint64_t cache;         /* bytes of expert cache */
+    uint64_t pieces;
+    uint64_t expert_factor; /* expert bytes of `decode` against the plan's, parts in 10^9 */
+    uint64_t miss_factor;   /* miss ratio against the routing's, parts in 10^9 */
+    uint64_t stream_trunk, stream_bytes;
+    enum profile profile;
+};
+void plan_base_case(struct plan_case *c, const struct plan *p);
+uint64_t plan_hit_ratio(const struct plan *p, const struct plan_case *c);
+void plan_regime(struct regime *out, const struct plan *p, const struct plan_case *c);
+/* Time of one decoded token, and where it goes. */
+void plan_token(struct timing *out, const struct plan *p, const struct plan_case *c);
+/* Time from the prompt to the first token: cache empty, dense weights at hand. */
+uint64_t plan_first_ns(const struct plan *p, const struct plan_case *c);
+
+/* Fills the ranges and the factors of the questions: what plan_new() ends with. */
+void plan_spread(struct plan *p);
+
+/* ---- the inverse: what is the least that gives `token_ns` or better, everything else as it is --- */
+
+enum wish {
+    WISH_FLASH,
+    WISH_MEMORY,
+    WISH_CACHE,
+    WISH_COMPUTE,
+    WISH_DRAM_RATE,
+    WISH_COUNT
+};
+
+struct answer {
+    const char *name;  /* "flash rate" */
+    enum dimension dim;
+    uint64_t now, need; /* flash rate: ceiling in B/s (lane rate and iops in proportion) */
+    bool reachable;    /* by this alone, within a thousand times what there is, or all experts cached */
+};
+void plan_want(struct answer answers[WISH_COUNT], const struct plan *p, uint64_t token_ns);
+
+#endif
