@@ -199,7 +199,7 @@ static enum status build_vectors(int32_t **out, uint64_t count, uint32_t dimensi
     return ST_OK;
 }
 
-static enum status check_params(const struct generate_params *p, struct diag *dg)
+enum status generate_check(const struct generate_params *p, struct diag *dg)
 {
     if (p->dimension % BLOCK || p->dimension > GENERATE_DIMENSION_MAX)
         return diag_set(dg, ST_RANGE,
@@ -301,7 +301,7 @@ enum status generate_new(struct generator **out, const struct generate_params *p
                          const struct generate_shape *shape, uint64_t seed, struct diag *dg)
 {
     *out = NULL;
-    enum status st = check_params(p, dg);
+    enum status st = generate_check(p, dg);
     if (st == ST_OK)
         st = check_shape(shape, dg);
     if (st != ST_OK)

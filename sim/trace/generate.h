@@ -42,6 +42,9 @@ struct generate_params {
     uint64_t sharpness; /* weights are softmax(sharpness * logit / its deviation), at most 64 */
 };
 
+/* ST_RANGE, with a reason that names them, if parameters lie outside their limits. */
+MUST_CHECK enum status generate_check(const struct generate_params *p, struct diag *dg);
+
 /* Where the experts are. `layer` may be NULL: every layer has them. */
 struct generate_shape {
     uint32_t layers, experts, top_k;
