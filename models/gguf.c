@@ -2,6 +2,7 @@
 #include "models/gguf.h"
 
 #include "models/gguf_header.h"
+#include "models/gguf_reader.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -31,14 +31,4 @@ void gguf_file_free(struct gguf_file *f);
 const struct gguf_key *gguf_file_key(const struct gguf_file *f, const char *name);
 bool gguf_key_u64(const struct gguf_key *key, uint64_t *out);
 
-/* Bytes of one value of a type; 0 for texts and arrays. */
-uint32_t gguf_type_bytes(enum gguf_type type);
-uint32_t gguf_load_u32(const unsigned char *p); /* little-endian, any alignment */
-uint64_t gguf_load_u64(const unsigned char *p);
-/* An integer or flag of `type` at `p`; false if it is negative or of another kind. */
-bool gguf_load_whole(enum gguf_type type, const unsigned char *p, uint64_t *out);
-
-/* Byte order, then length. */
-int gguf_text_compare(struct gguf_text a, struct gguf_text b);
-
 #endif
