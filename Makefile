@@ -4,7 +4,9 @@
 # `make help` lists the targets.
 
 CONFIG ?= release
-CC     ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD  := build/$(CONFIG)

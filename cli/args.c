@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -302,6 +303,11 @@ size_t args_positional_count(const struct args *a)
 const char *args_positional(const struct args *a, size_t i)
 {
     return i < a->positional_count ? a->positional[i] : NULL;
+}
+
+void *args_memory(struct args *a, size_t bytes)
+{
+    return keep(a, calloc(1, bytes ? bytes : 1));
 }
 
 const char *const *args_split(struct args *a, const char *text, size_t *count)

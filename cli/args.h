@@ -45,6 +45,9 @@ const char *const *args_list(const struct args *a, const char *name, size_t *cou
 size_t args_positional_count(const struct args *a);
 const char *args_positional(const struct args *a, size_t i); /* NULL past the end */
 
+/* Zeroed memory that lives as long as `a`, or NULL. */
+void *args_memory(struct args *a, size_t bytes);
+
 /* Splits "a,b,c"; the pieces live as long as `a`. NULL if there is no memory. */
 const char *const *args_split(struct args *a, const char *text, size_t *count);
 

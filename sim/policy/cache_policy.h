@@ -17,37 +17,43 @@
 
 #define NO_KEY UINT32_MAX
 
-/* The keys that are pinned for the moment. `until[key] > now` means held. */
+/* The keys that must stay for the moment: held[key] is not 0. */
 struct guard {
-    const uint32_t *until; /* per key */
-    uint32_t now;
+    const uint8_t *held;
 };
 static inline bool guard_holds(const struct guard *g, uint32_t key)
 {
-    return g->until[key] > g->now;
+    return g->held[key] != 0;
 }
+
+/* The future of one cache: key k is used in the batches use[first[k]] .. use[first[k + 1] - 1], ascending
+ * ordinals of this cache's batches, the first of which is 0. */
+struct policy_future {
+    const uint32_t *first;
+    const uint32_t *use;
+};
 
 /* What a policy may know when it starts. */
 struct policy_setup {
-    uint32_t keys;            /* dense keys of this cache */
-    uint32_t slots;           /* members it holds when full, by its mean expert size; >= 1 */
-    uint32_t layers;          /* layers that share this cache, visited in a cycle */
-    uint32_t experts;         /* keys per layer: layer of a key = key / experts */
-    struct pcg chance;        /* its own stream */
-    /* For policies that know the future (belady) or the past (pinned): else NULL. */
-    const uint32_t *next_use; /* see belady.c */
-    const uint32_t *rank;     /* hotness rank of each key, 0 = hottest, NO_KEY = unranked */
+    uint32_t keys;     /* dense keys of this cache */
+    uint32_t slots;    /* members it holds when full, by its mean expert size; >= 1 */
+    uint32_t layers;   /* layers that share this cache, visited in a cycle */
+    uint32_t experts;  /* keys per layer: layer of a key = key / experts */
+    struct pcg chance; /* its own stream */
+    const struct policy_future *future; /* for clairvoyant policies, else NULL */
+    const uint32_t *rank; /* hotness rank of each key, 0 = hottest, NO_KEY = unranked; or NULL */
 };
 
 struct cache_policy {
     const char *name;
-    const char *summary;      /* one line, for --help and the docs */
-    bool clairvoyant;         /* needs next_use: replay and simulation of a recorded trace only */
-    bool keeps_nothing;       /* every member leaves at the end of its batch (policy none) */
-    size_t (*state_bytes)(const struct policy_setup *s); /* rounded up by the caller */
-    void (*start)(void *state, const struct policy_setup *s);
-    void (*hit)(void *state, uint32_t key);              /* key is a member */
-    void (*insert)(void *state, uint32_t key);           /* key was no member; it is one now */
+    const char *summary; /* one line, for --help and the docs */
+    bool clairvoyant;    /* needs the future: replay and simulation of a recorded trace only */
+    bool keeps_nothing;  /* every member leaves at the end of its batch (policy none) */
+    size_t (*state_bytes)(const struct policy_setup *s);
+    void (*start)(void *state,
+                  const struct policy_setup *s); /* state is zeroed, aligned for any type */
+    void (*hit)(void *state, uint32_t key);      /* key is a member */
+    void (*insert)(void *state, uint32_t key);   /* key was no member; it is one now */
     /* Chooses a member that the guard does not hold, forgets it as a member and returns it; NO_KEY if
      * all are held. `incoming` is the key that needs the room, or NO_KEY. */
     uint32_t (*victim)(void *state, const struct guard *g, uint32_t incoming);

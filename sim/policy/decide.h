@@ -19,6 +19,7 @@
 #ifndef SIM_POLICY_DECIDE_H
 #define SIM_POLICY_DECIDE_H
 
+#include "base/pcg.h"
 #include "sim/policy/cache_policy.h"
 #include "sim/policy/prefetch_policy.h"
 
@@ -28,61 +29,63 @@ enum evict_when { EVICT_BEFORE, EVICT_AFTER };
 enum command_class {
     COMMAND_DEMAND,   /* a miss: the layer waits for this load */
     COMMAND_PREFETCH, /* a guess */
-    COMMAND_DROP      /* no load: `key` leaves `slot` (further victims of an unequal size, or evict after) */
+    COMMAND_DROP /* no load: `key` leaves `slot` (further victims of an unequal size, or evict after) */
 };
 
 struct decision {
-    uint32_t key;     /* layer * experts + expert */
-    uint32_t slot;    /* which place in the cache it goes to (DROP: leaves) */
-    uint32_t victim;  /* key that leaves the slot first, or NO_KEY */
+    uint32_t key;    /* layer * experts + expert */
+    uint32_t slot;   /* which place in the cache it goes to (DROP: leaves) */
+    uint32_t victim; /* key that leaves the slot first, or NO_KEY */
     enum command_class class_of;
 };
 
 struct decide_setup {
     const struct cache_policy *policy;
-    const struct prefetch_policy *prefetch;   /* NULL: none */
+    const struct prefetch_policy *prefetch; /* NULL: none */
     enum scope scope;
     enum evict_when evict;
     uint32_t layers, experts;
-    const uint64_t *expert_bytes;             /* per layer; 0: no routed experts */
+    const uint64_t *expert_bytes; /* per layer; 0: no routed experts */
     uint64_t budget_bytes;
-    uint64_t prefetch_bytes_max;              /* commanded per target since its last layer_end; 0: none */
-    uint32_t prefetch_distance;               /* layers ahead, >= 1 */
-    uint32_t prefetch_experts_max;            /* experts commanded per prediction */
+    uint32_t prefetch_distance;    /* layers ahead, >= 1, for prefetchers that guess themselves */
+    uint32_t prefetch_experts_max; /* experts taken from one prediction, >= 1 */
+    uint64_t prefetch_bytes_max;   /* commanded for a target since its last layer_end; 0: as
+                                                 many as prefetch_experts_max of the largest experts */
     uint64_t seed;
-    const uint32_t *const *next_use;          /* for belady: see replay; NULL otherwise */
-    const uint32_t *rank;                     /* per key, for pinned; NULL: first come */
+    const struct policy_future *future; /* one a cache (1, or `layers` of them); NULL: unknown */
+    const uint32_t *rank;               /* per key, for pinned; NULL: first come */
 };
 
 struct decide_counts {
     uint64_t lookups, hits, misses;
     uint64_t prefetches, prefetch_used, prefetch_wasted;
-    uint64_t evictions, pollution;            /* evictions by a prefetch of what was then missed */
-    uint64_t demand_bytes, prefetch_bytes;    /* payload of the loads commanded */
+    uint64_t evictions, pollution;         /* evictions by a prefetch of what was then missed */
+    uint64_t demand_bytes, prefetch_bytes; /* payload of the loads commanded */
     uint64_t command_hash;
 };
 
 struct decide;
 
-/* Refuses a budget that cannot hold `batch_bytes_max`, the largest union of one batch (evict before),
- * naming the minimum. */
+/* `batch_bytes_max` is the largest union of experts that one batch will ask for. Evicting before, the
+ * budget (each layer's share of it, for SCOPE_LAYER) must hold that and what may be prefetched for the
+ * targets in reach; otherwise ST_MISFIT names the minimum. decide_minimum_bytes() computes it. */
+uint64_t decide_minimum_bytes(const struct decide_setup *s, uint64_t batch_bytes_max);
 MUST_CHECK enum status decide_new(struct decide **out, const struct decide_setup *s,
                                   uint64_t batch_bytes_max, struct diag *dg);
 void decide_free(struct decide *d);
 
-/* Each returns the commands it issued, valid until the next call; *count is their number.
- * `hit`, if not NULL, receives for each of the n ids whether it was a member when the batch began
- * (repeats get the answer of their first). */
-const struct decision *decide_batch(struct decide *d, uint32_t pass, uint32_t layer, const uint16_t *ids,
-                                    size_t n, bool *hit, size_t *count);
-const struct decision *decide_predict(struct decide *d, uint32_t pass, uint32_t layer, uint32_t target,
-                                      const uint16_t *ids, const int64_t *scores, size_t n,
-                                      size_t *count);
-const struct decision *decide_layer_end(struct decide *d, uint32_t pass, uint32_t layer, size_t *count);
+/* Each returns the commands it issued, valid until the next call; *count is their number. An expert of
+ * the batch without a COMMAND_DEMAND was a hit. decide_layer_end(layer) must follow decide_batch(layer)
+ * before the next batch. */
+const struct decision *decide_batch(struct decide *d, uint32_t pass, uint32_t layer,
+                                    const uint16_t *ids, size_t n, size_t *count);
+const struct decision *decide_predict(struct decide *d, uint32_t pass, uint32_t layer,
+                                      uint32_t target, const uint16_t *ids, const int64_t *scores,
+                                      size_t n, size_t *count);
+const struct decision *decide_layer_end(struct decide *d, uint32_t pass, uint32_t layer,
+                                        size_t *count);
 
 const struct decide_counts *decide_counts(const struct decide *d);
-/* Counts only from here on are wanted (decode after prefill); members and hash stay. */
-void decide_counts_mark(struct decide *d);
 uint64_t decide_used_bytes(const struct decide *d);
 uint64_t decide_peak_bytes(const struct decide *d);
 bool decide_is_member(const struct decide *d, uint32_t layer, uint32_t expert);
