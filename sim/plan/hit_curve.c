@@ -1,12 +1,17 @@
 #include "sim/plan/hit_curve.h"
 
 #include "base/fixed.h"
+#include "sim/trace/preset.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #define E6        UINT64_C(1000000)
 #define RATIO_ALL UINT64_C(1000000000)
+
+#define SAMPLE_LAYERS 2
+#define SAMPLE_TOKENS (HIT_CURVE_TOKENS + 128)
+#define SAMPLE_SEED   1
 
 /* A window that is one longer never meets more new experts: what noise in the count says otherwise is
  * levelled, so that hits never fall as the cache grows. */
@@ -68,6 +73,48 @@ enum status hit_curve_count(struct hit_curve *c, const uint16_t *ids, size_t tok
     }
     make_concave(c);
     return ST_OK;
+}
+
+/* One long turn, so that windows do not cross from one text to another; the tokens are always the same,
+ * so a plan is too. */
+static enum status draw_tokens(uint16_t *ids, const struct generate_params *params,
+                               const struct generate_shape *shape, size_t tokens, struct diag *dg)
+{
+    struct generator *g;
+    enum status st = generate_new(&g, params, shape, SAMPLE_SEED, dg);
+    if (st != ST_OK)
+        return st;
+    for (size_t t = 0; t < tokens; t++)
+        generate_token(g, ids + t * shape->layers * shape->top_k, NULL);
+    generate_free(g);
+    return ST_OK;
+}
+
+static enum status count_preset(struct hit_curve *c, const struct preset *p, uint64_t experts,
+                                uint64_t top_k, struct diag *dg)
+{
+    struct generate_shape shape = {
+        .layers = SAMPLE_LAYERS, .experts = (uint32_t)experts, .top_k = (uint32_t)top_k};
+    uint16_t *ids = calloc(SAMPLE_TOKENS * SAMPLE_LAYERS, top_k * sizeof *ids);
+    if (!ids)
+        return diag_no_memory(dg);
+    enum status st = draw_tokens(ids, &p->params, &shape, SAMPLE_TOKENS, dg);
+    if (st == ST_OK)
+        st = hit_curve_count(c, ids, SAMPLE_TOKENS, SAMPLE_LAYERS, experts, top_k, dg);
+    free(ids);
+    return st;
+}
+
+enum status hit_curve_preset(struct hit_curve *c, const char *presets, const char *name,
+                             uint64_t experts, uint64_t top_k, struct diag *dg)
+{
+    struct preset *p;
+    enum status st = preset_load(&p, name, presets, NULL, 0, dg);
+    if (st != ST_OK)
+        return st;
+    st = count_preset(c, p, experts, top_k, dg);
+    preset_free(p);
+    return st;
 }
 
 uint64_t hit_curve_distinct_e3(const struct hit_curve *c, uint64_t tokens)

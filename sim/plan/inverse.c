@@ -42,6 +42,7 @@ static bool set_flash(struct plan_case *c, const struct plan *p, uint64_t amount
     in_proportion(&c->machine, INPUT_FLASH_BANDWIDTH, amount, now);
     in_proportion(&c->machine, INPUT_FLASH_LANE, amount, now);
     in_proportion(&c->machine, INPUT_FLASH_IOPS, amount, now);
+    c->machine.flash.link_bandwidth.given = false;
     machine_derive(&c->machine);
     return amount > 0;
 }

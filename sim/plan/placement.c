@@ -70,8 +70,8 @@ static enum status refuse(const struct placement *p, const struct model *m, cons
 
 /* Resident: the embedding table can be left on flash at one row a token, so it goes first; of the rest
  * as much as fits stays, the remainder is read again in every pass. */
-static enum status stream_dense(struct placement *p, const struct model *m,
-                                uint64_t least, struct diag *dg)
+static enum status stream_dense(struct placement *p, const struct model *m, uint64_t least,
+                                struct diag *dg)
 {
     uint64_t table = m->tied_embeddings ? 0 : m->bytes_embedding;
     uint64_t head = m->bytes_head ? m->bytes_head : m->bytes_embedding;
@@ -101,9 +101,8 @@ static enum status set_cache(struct placement *p, const struct model *m,
         char a[QUANTITY_TEXT_MAX], b[QUANTITY_TEXT_MAX];
         uint64_t asked = r->cache < p->experts ? r->cache : p->experts;
         if (asked > p->cache)
-            return diag_set(dg, ST_MISFIT,
-                            "%s: a cache of %s was asked for, %s is left for it", m->name,
-                            quantity_print(a, r->cache, DIM_SIZE),
+            return diag_set(dg, ST_MISFIT, "%s: a cache of %s was asked for, %s is left for it",
+                            m->name, quantity_print(a, r->cache, DIM_SIZE),
                             quantity_round(b, p->cache, DIM_SIZE));
         if (asked && asked < least)
             return diag_set(dg, ST_MISFIT, "%s: a cache holds at least one layer's experts, %s",

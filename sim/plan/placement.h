@@ -12,30 +12,30 @@
 #include "sim/roofline/machine.h"
 
 struct placement_request {
-    uint64_t memory;       /* bytes the run may use; 0: the device's capacity less its reserve */
-    uint64_t cache;        /* bytes of expert cache; 0: all that is left */
+    uint64_t memory; /* bytes the run may use; 0: the device's capacity less its reserve */
+    uint64_t cache;  /* bytes of expert cache; 0: all that is left */
     bool cache_given;
     uint64_t context;
     uint32_t state_bits;
     uint64_t lanes, pieces;
-    uint64_t chunk;        /* prompt tokens run at once */
-    bool stream_dense;     /* dense weights that do not fit stay on flash */
-    bool hypothetical;     /* `memory` may exceed what the device has */
+    uint64_t chunk;    /* prompt tokens run at once */
+    bool stream_dense; /* dense weights that do not fit stay on flash */
+    bool hypothetical; /* `memory` may exceed what the device has */
 };
 
 struct placement {
-    uint64_t given;        /* bytes the run may use */
-    uint64_t reserve;      /* kept by the system; 0 if `memory` was asked for */
-    bool reserve_by_rule;  /* not in the description: a quarter of the capacity */
-    uint64_t weights;      /* of the whole model */
-    uint64_t experts;      /* of all routed experts */
-    uint64_t dense;        /* everything else that has to be at hand */
+    uint64_t given;       /* bytes the run may use */
+    uint64_t reserve;     /* kept by the system; 0 if `memory` was asked for */
+    bool reserve_by_rule; /* not in the description: a quarter of the capacity */
+    uint64_t weights;     /* of the whole model */
+    uint64_t experts;     /* of all routed experts */
+    uint64_t dense;       /* everything else that has to be at hand */
     uint64_t dense_resident;
-    uint64_t cache;        /* for experts; at most `experts` */
+    uint64_t cache; /* for experts; at most `experts` */
     uint64_t state, buffers;
-    uint64_t spare;        /* given, used by nothing */
-    uint64_t minimum;      /* least memory for this context with dense weights resident */
-    bool fits;             /* everything is resident: nothing streams */
+    uint64_t spare;   /* given, used by nothing */
+    uint64_t minimum; /* least memory for this context with dense weights resident */
+    bool fits;        /* everything is resident: nothing streams */
     bool experts_on_unit;
     /* What estimate.h needs of it. */
     uint64_t stream_trunk; /* share of layer weights read again every pass, parts in 10^9 */

@@ -142,8 +142,7 @@ static uint64_t chunk_of(const struct plan *p)
     uint64_t chunk = p->request.prompt, expert = model_expert_bytes_max(p->model);
     if (!expert || !p->place.cache)
         return chunk;
-    while (chunk > 1 &&
-           hit_curve_distinct_e3(&p->curve, chunk) > p->place.cache / expert * 1000)
+    while (chunk > 1 && hit_curve_distinct_e3(&p->curve, chunk) > p->place.cache / expert * 1000)
         chunk = (chunk + 1) / 2;
     return chunk;
 }
@@ -263,8 +262,7 @@ static void set_sizes(struct plan *p)
         plan_base_case(&c, p);
         c.cache = all ? p->place.experts : size;
         plan_token(&t, p, &c);
-        p->size[p->size_count++] =
-            (struct cache_point){c.cache, plan_hit_ratio(p, &c), t.total_ns};
+        p->size[p->size_count++] = (struct cache_point){c.cache, plan_hit_ratio(p, &c), t.total_ns};
         if (all)
             break;
     }

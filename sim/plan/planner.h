@@ -40,7 +40,7 @@ struct what_if {
 };
 
 struct cache_point {
-    uint64_t cache;      /* bytes */
+    uint64_t cache; /* bytes */
     uint64_t hit_ratio;
     uint64_t token_ns;
 };
@@ -52,21 +52,22 @@ struct plan {
     struct machine machine;
     struct placement place;
     struct hit_curve curve;
-    const char *routing;       /* name of the preset, or "uniform" where the model has none */
-    struct value misses;       /* the miss ratio as an input of the interval: its kind and spread */
+    const char *routing; /* name of the preset, or "uniform" where the model has none */
+    struct value misses; /* the miss ratio as an input of the interval: its kind and spread */
 
-    struct workload decode;    /* one token at the context asked for */
-    struct workload fewer_bits; /* the same with experts (or all weights) in the next smaller format */
+    struct workload decode; /* one token at the context asked for */
+    struct workload
+        fewer_bits; /* the same with experts (or all weights) in the next smaller format */
     const char *fewer_name, *fewer_key; /* "3-bit experts"; NULL if there is none smaller */
-    uint64_t fewer_factor;     /* their bytes against now, parts in 10^9 */
-    struct workload *chunks;   /* of the prompt */
+    uint64_t fewer_factor;              /* their bytes against now, parts in 10^9 */
+    struct workload *chunks;            /* of the prompt */
     size_t chunk_count;
-    uint64_t chunk;            /* tokens of one; shrunk until its experts fit the cache */
+    uint64_t chunk; /* tokens of one; shrunk until its experts fit the cache */
 
     uint64_t cycle, moe_layers; /* T, and layers with experts */
-    uint64_t hit_ratio;        /* of expert look-ups while decoding, parts in 10^9 */
-    uint64_t cliff;            /* cache below which LRU hits nothing */
-    struct tally tally;        /* of one token */
+    uint64_t hit_ratio;         /* of expert look-ups while decoding, parts in 10^9 */
+    uint64_t cliff;             /* cache below which LRU hits nothing */
+    struct tally tally;         /* of one token */
     struct timing timing;
     struct bounds bounds;
     struct range token_ns, first_ns; /* low is the faster end: times, not rates */
@@ -85,7 +86,7 @@ void plan_free(struct plan *p);
 struct plan_case {
     struct machine machine;
     const struct workload *decode;
-    uint64_t cache;         /* bytes of expert cache */
+    uint64_t cache; /* bytes of expert cache */
     uint64_t pieces;
     uint64_t expert_factor; /* expert bytes of `decode` against the plan's, parts in 10^9 */
     uint64_t miss_factor;   /* miss ratio against the routing's, parts in 10^9 */
@@ -105,20 +106,14 @@ void plan_spread(struct plan *p);
 
 /* ---- the inverse: what is the least that gives `token_ns` or better, everything else as it is --- */
 
-enum wish {
-    WISH_FLASH,
-    WISH_MEMORY,
-    WISH_CACHE,
-    WISH_COMPUTE,
-    WISH_DRAM_RATE,
-    WISH_COUNT
-};
+enum wish { WISH_FLASH, WISH_MEMORY, WISH_CACHE, WISH_COMPUTE, WISH_DRAM_RATE, WISH_COUNT };
 
 struct answer {
-    const char *name;  /* "flash rate" */
+    const char *name; /* "flash rate" */
     enum dimension dim;
     uint64_t now, need; /* flash rate: ceiling in B/s (lane rate and iops in proportion) */
-    bool reachable;    /* by this alone, within a thousand times what there is, or all experts cached */
+    bool
+        reachable; /* by this alone, within a thousand times what there is, or all experts cached */
 };
 void plan_want(struct answer answers[WISH_COUNT], const struct plan *p, uint64_t token_ns);
 

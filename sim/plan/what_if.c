@@ -99,7 +99,8 @@ static void draw_inputs(struct draws *d, const struct plan *p)
     spread_draw(d->factor[INPUT_COUNT], PLAN_DRAWS, p->request.seed, "routing/misses", &p->misses);
 }
 
-static void apply_draw(struct plan_case *c, const struct plan *p, const struct draws *d, size_t draw)
+static void apply_draw(struct plan_case *c, const struct plan *p, const struct draws *d,
+                       size_t draw)
 {
     for (size_t i = 0; i < INPUT_COUNT; i++)
         if (drawn(p, i)) {
@@ -140,7 +141,8 @@ static void run_draw(struct draws *d, const struct plan *p, size_t draw)
 
 static struct range range_of(uint64_t mid, uint64_t *x)
 {
-    return (struct range){mid, spread_quantile(x, PLAN_DRAWS, 5), spread_quantile(x, PLAN_DRAWS, 95)};
+    return (struct range){mid, spread_quantile(x, PLAN_DRAWS, 5),
+                          spread_quantile(x, PLAN_DRAWS, 95)};
 }
 
 void plan_spread(struct plan *p)

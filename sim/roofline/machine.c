@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static uint64_t part(uint64_t amount, uint64_t ratio)
+{
+    return fixed_mul_div(amount, ratio, RATIO_ONE);
+}
+
 static uint64_t saturating_product(uint64_t a, uint64_t b)
 {
     return fixed_mul_div(a, b, 1);
@@ -142,15 +147,15 @@ static void read_compute(struct machine *m, const struct device *d, size_t i,
     m->own_memory = has_memory(c);
     if (choice->rates == RATES_PEAK)
         share = ruled(RATIO_ONE, DIM_RATIO, "a bound: the whole peak");
-    in[INPUT_PEAK] = stated("compute", i, key, "peak operations", *peak_of(c, choice->eight_bit, &key));
+    in[INPUT_PEAK] =
+        stated("compute", i, key, "peak operations", *peak_of(c, choice->eight_bit, &key));
     snprintf(in[INPUT_PEAK].path, sizeof in[INPUT_PEAK].path, "compute.%zu.%s", i, key);
     in[INPUT_EFFICIENCY] =
         stated_or("compute", i, "efficiency", "share of the peak reached", share,
                   ruled(RATIO_ONE / 2, DIM_RATIO, "rule: half the peak where none is stated"));
     in[INPUT_CALL] = stated_or("compute", i, "call_time", "cost of a kernel call", c->call_time,
                                ruled(0, DIM_TIME, "rule: none stated"));
-    in[INPUT_LINK] =
-        stated("compute", i, "link_bandwidth", "link to the unit", c->link_bandwidth);
+    in[INPUT_LINK] = stated("compute", i, "link_bandwidth", "link to the unit", c->link_bandwidth);
     in[INPUT_UNIT_DRAM] = stated("compute", i, "memory.bandwidth", "memory rate of the unit",
                                  memory_rate(&c->memory, choice->rates));
 }
@@ -187,10 +192,10 @@ enum status machine_init(struct machine *m, const struct device *d,
     if (choice->storage < d->storage_count)
         read_flash(m, d, choice->storage);
     read_compute(m, d, unit, choice);
-    m->input[INPUT_DRAM] = stated("dram", NO_INDEX, "bandwidth", "DRAM rate",
-                                  choice->rates == RATES_PEAK && d->dram.bandwidth.given
-                                      ? d->dram.bandwidth
-                                      : device_dram_rate(d));
+    m->input[INPUT_DRAM] =
+        stated("dram", NO_INDEX, "bandwidth", "DRAM rate",
+               choice->rates == RATES_PEAK && d->dram.bandwidth.given ? d->dram.bandwidth
+                                                                      : device_dram_rate(d));
     m->dram_bytes = d->dram.capacity.given ? d->dram.capacity.amount : 0;
     m->memory_bytes = m->own_memory ? c->memory.capacity.amount : m->dram_bytes;
     m->dram_bytes = saturating_product(m->dram_bytes, m->cards);
@@ -228,4 +233,5 @@ void machine_scale_flash(struct machine *m, uint64_t factor)
     machine_scale(m, INPUT_FLASH_LANE, factor);
     machine_scale(m, INPUT_FLASH_BANDWIDTH, factor);
     machine_scale(m, INPUT_FLASH_IOPS, factor);
+    m->flash.link_bandwidth.amount = part(m->flash.link_bandwidth.amount, factor);
 }

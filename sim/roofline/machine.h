@@ -75,7 +75,8 @@ MUST_CHECK enum status machine_init(struct machine *m, const struct device *d,
 void machine_derive(struct machine *m);
 /* Multiplies an input by parts in 10^9 and derives. */
 void machine_scale(struct machine *m, enum input_id id, uint64_t factor);
-/* Flash `factor` times as fast: ceiling, lane rate and small-read rate together; latency stays. */
+/* Flash `factor` times as fast: ceiling, lane rate, small-read rate and interface together; latency
+ * stays. */
 void machine_scale_flash(struct machine *m, uint64_t factor);
 
 #endif

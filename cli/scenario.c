@@ -1,0 +1,161 @@
+#include "cli/scenario.h"
+
+#include "cli/command.h"
+#include "models/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const scenario_dense[] = {"resident", "stream", NULL};
+
+static bool starts_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* First key of PATH=VALUE is one of a model description. */
+static bool is_model_path(const char *text)
+{
+    static const char *const keys[] = {
+        "title",     "source",      "grade",           "router",  "layers",    "hidden", "vocab",
+        "positions", "max_context", "tied_embeddings", "formats", "attention", "ffn",    NULL};
+    size_t n = strcspn(text, ".=");
+    for (const char *const *k = keys; *k; k++)
+        if (strlen(*k) == n && memcmp(*k, text, n) == 0)
+            return true;
+    return false;
+}
+
+struct overrides {
+    const char **model, **device;
+    size_t model_count, device_count;
+    const char *top_k; /* text after "top_k=" */
+    char format[2][96];
+};
+
+static void sort_override(struct overrides *o, const char *text)
+{
+    if (starts_with(text, "top_k="))
+        o->top_k = text + strlen("top_k=");
+    else if (starts_with(text, "model."))
+        o->model[o->model_count++] = text + strlen("model.");
+    else if (starts_with(text, "device."))
+        o->device[o->device_count++] = text + strlen("device.");
+    else if (is_model_path(text))
+        o->model[o->model_count++] = text;
+    else
+        o->device[o->device_count++] = text;
+}
+
+/* A separate format for experts is written into the description, and the common one with it. */
+static void format_overrides(struct overrides *o, const struct args *a)
+{
+    const char *quant = args_text(a, "quant"), *expert = args_text(a, "expert-quant");
+    if (!expert)
+        return;
+    if (quant) {
+        snprintf(o->format[0], sizeof o->format[0], "formats.default=%s", quant);
+        o->model[o->model_count++] = o->format[0];
+    }
+    snprintf(o->format[1], sizeof o->format[1], "formats.expert=%s", expert);
+    o->model[o->model_count++] = o->format[1];
+}
+
+static enum status load_both(struct scenario *s, const struct args *a, const struct overrides *o,
+                             struct diag *dg)
+{
+    char folder[CATALOGUE_PATH_MAX];
+    enum status st = model_load(&s->model, args_positional(a, 0),
+                                catalogue_dir(folder, sizeof folder, "models/desc"), o->model,
+                                o->model_count, dg);
+    if (st != ST_OK)
+        return st;
+    return device_load(&s->device, args_text(a, "device"),
+                       catalogue_dir(folder, sizeof folder, "devices/desc"), o->device,
+                       o->device_count, dg);
+}
+
+enum status scenario_set_top_k(struct model *m, uint64_t top_k, struct diag *dg)
+{
+    for (size_t i = 0; i < m->layer_count; i++) {
+        struct ffn *f = &m->layers[i].ffn;
+        if (f->experts && top_k > f->experts)
+            return diag_set(dg, ST_RANGE, "--top-k: a layer of %s has only %llu experts", m->name,
+                            (unsigned long long)f->experts);
+        f->top_k = f->experts ? top_k : f->top_k;
+    }
+    return ST_OK;
+}
+
+static enum status change_top_k(struct scenario *s, const struct args *a, const struct overrides *o,
+                                struct diag *dg)
+{
+    uint64_t k = args_count(a, "top-k"), own = model_top_k(s->model);
+    if (!args_given(a, "top-k") && !o->top_k)
+        return ST_OK;
+    if (o->top_k) {
+        struct diag why;
+        if (quantity_parse(&k, DIM_COUNT, o->top_k, QUANTITY_BARE_ALLOWED, &why) != ST_OK || k == 0)
+            return diag_set(dg, ST_USAGE, "--set top_k: a whole number from 1, not '%s'", o->top_k);
+    }
+    s->changed_top_k = k != own;
+    return scenario_set_top_k(s->model, k, dg);
+}
+
+static enum status finish(struct scenario *s, const struct args *a, const struct overrides *o,
+                          struct diag *dg)
+{
+    const char *state = args_text(a, "state-format");
+    s->state_bits = state_bits_find(state);
+    if (!s->state_bits)
+        return diag_set(dg, ST_USAGE, "--state-format: no format named '%s'", state);
+    if (args_given(a, "quant") && !args_given(a, "expert-quant")) {
+        enum status st = model_requantise(s->model, args_text(a, "quant"), dg);
+        if (st != ST_OK)
+            return st;
+    }
+    return change_top_k(s, a, o, dg);
+}
+
+enum status scenario_load(struct scenario *out, struct args *a, struct diag *dg)
+{
+    size_t count;
+    const char *const *set = args_list(a, "set", &count);
+    struct overrides o = {.model = calloc(count + 2, sizeof *o.model),
+                          .device = calloc(count + 1, sizeof *o.device)};
+    *out = (struct scenario){0};
+    enum status st = o.model && o.device ? ST_OK : diag_no_memory(dg);
+    if (st == ST_OK) {
+        for (size_t i = 0; i < count; i++)
+            sort_override(&o, set[i]);
+        format_overrides(&o, a);
+        st = load_both(out, a, &o, dg);
+    }
+    if (st == ST_OK)
+        st = finish(out, a, &o, dg);
+    free(o.model);
+    free(o.device);
+    if (st != ST_OK)
+        scenario_free(out);
+    return st;
+}
+
+void scenario_free(struct scenario *s)
+{
+    model_free(s->model);
+    device_free(s->device);
+    *s = (struct scenario){0};
+}
+
+enum status scenario_token_time(uint64_t *ns, const char *option, const char *text, struct diag *dg)
+{
+    struct diag why;
+    uint64_t rate;
+    if (quantity_parse(&rate, DIM_TOKEN_RATE, text, QUANTITY_UNIT_REQUIRED, &why) != ST_OK)
+        return diag_set(dg, ST_USAGE, "--%s: %s", option, why.text);
+    if (rate == 0)
+        return diag_set(dg, ST_USAGE, "--%s: a rate above zero, not '%s'", option, text);
+    *ns = UINT64_C(1000000000000000) / rate;
+    return ST_OK;
+}
