@@ -53,7 +53,9 @@ struct cache_policy {
     void (*start)(void *state,
                   const struct policy_setup *s); /* state is zeroed, aligned for any type */
     void (*hit)(void *state, uint32_t key);      /* key is a member */
-    void (*insert)(void *state, uint32_t key);   /* key was no member; it is one now */
+    /* Optional: a member that its own batch asks for once more, which is promotion and no further use. */
+    void (*again)(void *state, uint32_t key);
+    void (*insert)(void *state, uint32_t key); /* key was no member; it is one now */
     /* Chooses a member that the guard does not hold, forgets it as a member and returns it; NO_KEY if
      * all are held. `incoming` is the key that needs the room, or NO_KEY. */
     uint32_t (*victim)(void *state, const struct guard *g, uint32_t incoming);
