@@ -123,10 +123,10 @@ static enum status spread(const struct desc_loader *l, const char *key, size_t g
 enum status desc_model_formats(struct model *m, const char *standard,
                                const char *const format[GROUP_MAX], struct diag *dg)
 {
-    enum status st = quant_mix_find(&m->native, standard, dg);
+    enum status st = ST_OK;
+    m->native = (struct quant_mix){0};
     for (int g = 0; g < GROUP_MAX && st == ST_OK; g++)
-        if (format[g])
-            st = quant_mix_set(&m->native, g, format[g], dg);
+        st = quant_mix_set(&m->native, g, format[g] ? format[g] : standard, dg);
     m->native.name = "native";
     return st;
 }

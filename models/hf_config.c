@@ -86,7 +86,7 @@ static void read_sizes(struct hf *h, bool tied)
     struct model *m = h->m;
     m->hidden = hf_need(h, "hidden_size", NULL);
     m->vocab = hf_need(h, "vocab_size", NULL);
-    m->max_context = hf_count(h, "max_position_embeddings", 0);
+    m->max_context = hf_count(h, "max_position_embeddings", hf_count(h, "model_max_length", 0));
     const json_node *flag = json_get(h->root, "tie_word_embeddings");
     if (flag && !json_flag(flag, &tied))
         hf_fail(h, ST_PARSE, "'tie_word_embeddings': expected true or false");

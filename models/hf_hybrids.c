@@ -165,7 +165,7 @@ void hf_read_deepseek_v4(struct hf *h)
     size_t n = h->m->layer_count;
     bool lists = hf_has(h, "kv_source_layer_ids");
     uint64_t index_heads = hf_need(h, "index_n_heads", NULL);
-    a.index_dim = hf_need(h, "index_head_dim", NULL);
+    uint64_t index_dim = hf_need(h, "index_head_dim", NULL);
     uint64_t top_k = hf_need(h, "index_topk", NULL);
     a.index_untotalled = lists;
     hf_set_experts(h, &experts, "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size");
@@ -176,6 +176,7 @@ void hf_read_deepseek_v4(struct hf *h)
         a.compress_ratio = hf_each(h, "compress_ratios", i, n);
         bool indexed = lists ? a.compress_ratio > 0 : a.compress_ratio == 4;
         a.index_heads = indexed ? index_heads : 0;
+        a.index_dim = indexed ? index_dim : 0;
         a.index_top_k = indexed ? top_k : 0;
         a.borrows_cache = lists && indexed && !hf_list_has(h, "kv_source_layer_ids", i);
         a.index_borrowed = lists && indexed && !hf_list_has(h, "index_source_layer_ids", i);

@@ -112,52 +112,51 @@ enum status layer_set_parse(bool *out, size_t count, const char *text, const boo
     return diag_set(dg, ST_RANGE, "layers '%s' names no layer", text);
 }
 
-/* The common difference of the marked layers if they have one of 2 or more, else 0. */
-static size_t common_step(const bool *in, size_t count, size_t *first, size_t *last)
+/* The next marked layer after `i`, or `count`. */
+static size_t next_marked(const bool *in, size_t count, size_t i)
 {
-    size_t step = 0, previous = count, marked = 0;
-    bool even = true;
-    *first = *last = count;
-    for (size_t i = 0; i < count; i++) {
-        if (!in[i])
-            continue;
-        if (marked == 0)
-            *first = i;
-        else if (marked == 1)
-            step = i - previous;
-        else if (i - previous != step)
-            even = false;
-        previous = *last = i;
-        marked++;
+    for (i++; i < count && !in[i]; i++)
+        ;
+    return i;
+}
+
+/* One item that starts at `first`: as many of the following marked layers as have equal distances.
+ * Returns the last layer it covers. */
+static size_t print_item(char *out, size_t capacity, const bool *in, size_t count, size_t first)
+{
+    size_t second = next_marked(in, count, first), last = first, members = 1;
+    size_t step = second - first;
+    for (size_t at = second; at < count && at - last == step; at = next_marked(in, count, at)) {
+        last = at;
+        members++;
     }
-    return even && marked >= 3 && step >= 2 ? step : 0;
+    if (members == 1 || (step > 1 && members < 3))
+        last = first;
+    if (last == first)
+        snprintf(out, capacity, "%zu", first);
+    else if (step == 1)
+        snprintf(out, capacity, "%zu-%zu", first, last);
+    else if (last + step >= count)
+        snprintf(out, capacity, "every %zu from %zu", step, first);
+    else
+        snprintf(out, capacity, "every %zu from %zu to %zu", step, first, last);
+    return last;
 }
 
 bool layer_set_print(char *out, size_t capacity, const bool *in, size_t count)
 {
-    size_t first, last, used = 0;
-    size_t step = common_step(in, count, &first, &last);
+    size_t first = in[0] ? 0 : next_marked(in, count, 0), used = 0;
     assert(first < count);
-    if (step > 0 && last + step >= count)
-        return (size_t)snprintf(out, capacity, "every %zu from %zu", step, first) < capacity;
-    if (step > 0)
-        return (size_t)snprintf(out, capacity, "every %zu from %zu to %zu", step, first, last) <
-               capacity;
-    for (size_t i = first; i < count; i++) {
-        if (!in[i])
-            continue;
-        size_t end = i;
-        while (end + 1 < count && in[end + 1])
-            end++;
-        if (i == 0 && end == count - 1)
-            return (size_t)snprintf(out, capacity, "all") < capacity;
-        const char *comma = used ? ", " : "";
-        int n = end > i ? snprintf(out + used, capacity - used, "%s%zu-%zu", comma, i, end)
-                        : snprintf(out + used, capacity - used, "%s%zu", comma, i);
+    for (size_t i = first; i < count;) {
+        char item[80];
+        size_t last = print_item(item, sizeof item, in, count, i);
+        if (i == 0 && last == count - 1 && count > 1 && in[1])
+            snprintf(item, sizeof item, "all");
+        int n = snprintf(out + used, capacity - used, "%s%s", used ? ", " : "", item);
         used += (size_t)n;
         if (used >= capacity)
             return false;
-        i = end;
+        i = next_marked(in, count, last);
     }
     return true;
 }

@@ -20,7 +20,7 @@
 MUST_CHECK enum status layer_set_parse(bool *out, size_t count, const char *text, const bool *taken,
                                        struct diag *dg);
 
-/* Writes the shortest text without "rest" that layer_set_parse reads back as `in`. False if it does
+/* Writes a short text without "rest" that layer_set_parse reads back as `in`. False if it does
  * not fit into `capacity` bytes with its NUL. At least one layer must be set. */
 bool layer_set_print(char *out, size_t capacity, const bool *in, size_t count);
 

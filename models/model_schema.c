@@ -192,7 +192,6 @@ const struct yaml_field model_fields[] = {
     {.key = "max_context",
      .type = YAML_TYPE_COUNT,
      .offset = READING(max_context),
-     .required = true,
      .min = 1,
      .max = TOKENS_MAX,
      .help = "longest context in tokens"},
