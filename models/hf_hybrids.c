@@ -167,7 +167,6 @@ void hf_read_deepseek_v4(struct hf *h)
     uint64_t index_heads = hf_need(h, "index_n_heads", NULL);
     uint64_t index_dim = hf_need(h, "index_head_dim", NULL);
     uint64_t top_k = hf_need(h, "index_topk", NULL);
-    a.index_untotalled = lists;
     hf_set_experts(h, &experts, "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size");
     hf_set_shared(&experts, hf_count(h, "n_shared_experts", 0), experts.expert_width);
     experts.router_bias = true;
@@ -178,6 +177,7 @@ void hf_read_deepseek_v4(struct hf *h)
         a.index_heads = indexed ? index_heads : 0;
         a.index_dim = indexed ? index_dim : 0;
         a.index_top_k = indexed ? top_k : 0;
+        a.index_untotalled = lists && indexed;
         a.borrows_cache = lists && indexed && !hf_list_has(h, "kv_source_layer_ids", i);
         a.index_borrowed = lists && indexed && !hf_list_has(h, "index_source_layer_ids", i);
         h->m->layers[i].attention = a;
