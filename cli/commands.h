@@ -4,6 +4,21 @@
 
 #include "cli/command.h"
 
+extern const struct command command_plan;
+extern const struct command command_roofline;
 extern const struct command command_replay;
+extern const struct command command_trace_info;
+extern const struct command command_trace_convert;
+extern const struct command command_trace_generate;
+extern const struct command command_trace_mrc;
+extern const struct command command_model_list;
+extern const struct command command_model_show;
+extern const struct command command_model_import;
+extern const struct command command_device_list;
+extern const struct command command_device_show;
+extern const struct command command_device_import;
+extern const struct command command_device_fit;
+extern const struct command command_bench_replay;
+extern const struct command command_bench_read;
 
 #endif

@@ -6,17 +6,19 @@
 
 #include "base/nearest.h"
 
-#include <libgen.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 const struct command *const commands[] = {
     &command_replay,
+    &command_trace_info,
+    &command_trace_convert,
+    &command_trace_generate,
+    &command_trace_mrc,
+    &command_bench_replay,
+    &command_bench_read,
     NULL,
 };
 
