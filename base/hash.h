@@ -19,7 +19,8 @@ static inline uint64_t hash_mix(uint64_t x)
 /* Order-dependent: hash_add(hash_add(h, a), b) differs from b before a. */
 static inline uint64_t hash_add(uint64_t h, uint64_t field)
 {
-    return hash_mix(h + UINT64_C(0x9e3779b97f4a7c15)) ^ hash_mix(field * UINT64_C(0xd6e8feb86659fd93) + h);
+    return hash_mix(h + UINT64_C(0x9e3779b97f4a7c15)) ^
+           hash_mix(field * UINT64_C(0xd6e8feb86659fd93) + h);
 }
 
 uint64_t hash_text(const char *text); /* FNV-1a, then mixed */

@@ -8,7 +8,8 @@
 
 #include <jansson.h>
 
-#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct json_doc {
@@ -47,10 +48,11 @@ static enum status parse(struct json_doc *doc, const char *text, size_t length, 
         length -= 3;
     }
     json_error_t error;
+    errno = 0;
     doc->root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (doc->root)
         return ST_OK;
-    if (json_error_code(&error) == json_error_out_of_memory)
+    if (errno == ENOMEM) /* jansson reports it as broken text, or with no text at all */
         return diag_no_memory(dg);
     return diag_set(dg, ST_PARSE, "%s:%d: %s", doc->path, error.line > 0 ? error.line : 1,
                     error.text);

@@ -3,6 +3,7 @@
 #include "base/csv.h"
 
 #include "base/pcg.h"
+#include "tests/allocations.h"
 #include "tests/support.h"
 
 #include <locale.h>
@@ -268,6 +269,33 @@ static void the_first_failure_of_a_callback_ends_the_reading(void **state)
     assert_string_equal(dg.text, "enough");
     assert_int_equal(l.rows, 2);
     log_stop(&l);
+}
+
+static enum status count_row(void *self, size_t line, const struct csv_field *fields,
+                             struct diag *dg)
+{
+    (void)line, (void)fields, (void)dg;
+    ++*(size_t *)self;
+    return ST_OK;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    write_file(temp_path("memory.csv"), "a,b\n1,2\n\"3\",\"4\"\n");
+    enum status st = ST_NO_MEMORY;
+    size_t n = 1;
+    for (; st == ST_NO_MEMORY; n++) {
+        struct diag dg = {.status = ST_OK};
+        size_t rows = 0;
+        allocations_fail_at(n);
+        st = csv_read(temp_path("memory.csv"), a_and_b, 2, false, count_row, NULL, &rows, &dg);
+        allocations_fail_at(0);
+        assert_true(st == ST_OK ? rows == 2 : dg.status == ST_NO_MEMORY);
+    }
+    assert_int_equal(st, ST_OK);
+    assert_in_range(n, 6, 20); /* block, raw, source, fields, record, and what libcsv takes */
 }
 
 /* A field of 0 to 11 characters out of `alphabet`. */
@@ -545,6 +573,7 @@ int main(void)
         cmocka_unit_test(a_row_nearly_as_long_as_allowed_is_read_whole),
         cmocka_unit_test(what_cannot_be_opened_or_read_is_reported_by_the_system),
         cmocka_unit_test(the_first_failure_of_a_callback_ends_the_reading),
+        cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(rows_with_and_without_quotes_read_the_same),
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(a_damaged_file_is_read_or_refused_cleanly),

@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include "base/pcg.h"
+#include "tests/allocations.h"
 #include "tests/support.h"
 
 static struct json_doc *open_text(const char *text)
@@ -154,6 +155,31 @@ static void what_cannot_be_opened_or_read_is_reported_by_the_system(void **state
     assert_null(doc);
 }
 
+/* The C library's stream may answer ST_IO, or do without its buffer. */
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    const char *path = temp_path("memory.json");
+    write_file(path, "{\"a\": [1, 2.5, \"text\"], \"b\": {\"c\": null}}");
+    struct diag dg;
+    struct json_doc *doc;
+    size_t before = allocations_count(), refused = 0;
+    assert_ok(json_open(&doc, path, &dg));
+    size_t needed = allocations_count() - before;
+    json_close(doc);
+    for (size_t n = 1; n <= needed; n++) {
+        allocations_fail_at(n);
+        enum status st = json_open(&doc, path, &dg);
+        allocations_fail_at(0);
+        assert_true(st == ST_OK || st == ST_NO_MEMORY || st == ST_IO);
+        assert_true(st == ST_OK ? doc != NULL : doc == NULL && dg.status == st);
+        refused += st != ST_OK;
+        json_close(doc);
+    }
+    assert_in_range(refused, needed - 1, needed);
+}
+
 /* Texts of random bytes, read back by jansson, which refuses what is no UTF-8. */
 static void any_text_is_written_as_json(void **state)
 {
@@ -231,6 +257,7 @@ int main(void)
         cmocka_unit_test(text_nested_without_end_is_refused),
         cmocka_unit_test(a_file_beyond_the_largest_size_is_refused),
         cmocka_unit_test(what_cannot_be_opened_or_read_is_reported_by_the_system),
+        cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(any_text_is_written_as_json),
         cmocka_unit_test(text_is_escaped_where_json_demands_and_kept_elsewhere),
         cmocka_unit_test(a_published_config_is_read),

@@ -2,6 +2,7 @@
  * against their distributions. Seeds are fixed, so a bound either always holds or never does. */
 #include "base/pcg.h"
 
+#include "tests/allocations.h"
 #include "tests/pcg_reference.h"
 #include "tests/support.h"
 
@@ -223,6 +224,19 @@ static void a_table_without_a_usable_sum_is_refused(void **state)
     assert_null(t.cumulative);
 }
 
+static void a_table_without_memory_is_refused(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    struct diag dg;
+    struct pcg_table t;
+    allocations_fail_at(1);
+    assert_int_equal(pcg_table_new(&t, (const uint64_t[]){1}, 1, &dg), ST_NO_MEMORY);
+    allocations_fail_at(1);
+    assert_int_equal(pcg_table_zipf(&t, 5, 1000, &dg), ST_NO_MEMORY);
+    assert_null(t.cumulative);
+}
+
 static void zipf_weights_equal_the_powers_of_the_ranks(void **state)
 {
     (void)state;
@@ -277,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_table_draws_in_proportion_to_its_weights),
         cmocka_unit_test(a_table_of_the_largest_weights_draws_evenly),
         cmocka_unit_test(a_table_without_a_usable_sum_is_refused),
+        cmocka_unit_test(a_table_without_memory_is_refused),
         cmocka_unit_test(zipf_weights_equal_the_powers_of_the_ranks),
         cmocka_unit_test(zipf_draws_follow_the_weights),
     };

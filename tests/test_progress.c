@@ -48,8 +48,8 @@ static void slow_work(void)
 static void quick_work(void)
 {
     struct progress p;
-    progress_start(&p, "reading", 1000);
-    for (int i = 0; i < 1000; i++)
+    progress_start(&p, "reading", 50);
+    for (int i = 0; i < 50; i++)
         progress_add(&p, 1);
     progress_end(&p);
 }
