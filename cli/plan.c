@@ -1,0 +1,240 @@
+/* plan.c -- `memwall plan`: the answer on one screen, as a row, or turned round (--want). */
+#include "cli/commands.h"
+#include "cli/plan_print.h"
+#include "cli/report.h"
+#include "cli/scenario.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define RUNS 3
+
+static const char *const profiles[] = {"serial", "overlap", NULL};
+
+static const struct option options[] = {
+    SCENARIO_OPTIONS,
+    {"context", OPTION_COUNT, "N", "tokens of state while decoding", "4096", NULL, 0, 0, false},
+    {"prompt", OPTION_COUNT, "N", "tokens before the first answer", "512", NULL, 0, 1048576, false},
+    {"dram", OPTION_SIZE, "SIZE", "memory the run may use (capacity less what the system keeps)",
+     NULL, NULL, 1, 0, false},
+    {"cache", OPTION_SIZE, "SIZE", "expert cache (all that is left)", NULL, NULL, 0, 0, false},
+    {"profile", OPTION_CHOICE, "serial|overlap", "what of a layer runs beside its reads", "serial",
+     profiles, 0, 0, false},
+    {"preset", OPTION_TEXT, "P", "routing preset, or uniform (the model's own)", NULL, NULL, 0, 0,
+     false},
+    {"want", OPTION_TEXT, "RATE", "the least of each resource for this rate, as 5tok/s", NULL, NULL,
+     0, 0, false},
+    {"explain", OPTION_FLAG, NULL, "formulas, inputs and their sources", NULL, NULL, 0, 0, false},
+    {NULL, OPTION_FLAG, NULL, NULL, NULL, NULL, 0, 0, false},
+};
+
+static void request_from(struct plan_request *r, const struct args *a, const struct scenario *s,
+                         const char *presets)
+{
+    *r = (struct plan_request){
+        .place = {.memory = args_count(a, "dram"),
+                  .cache = args_count(a, "cache"),
+                  .cache_given = args_given(a, "cache"),
+                  .context = args_count(a, "context"),
+                  .state_bits = s->state_bits,
+                  .lanes = args_count(a, "lanes"),
+                  .pieces = args_count(a, "pieces"),
+                  .chunk = args_count(a, "prompt"),
+                  .stream_dense = args_count(a, "dense") == 1},
+        .profile = args_count(a, "profile") ? PROFILE_OVERLAP : PROFILE_SERIAL,
+        .lanes = args_count(a, "lanes"),
+        .pieces = args_count(a, "pieces"),
+        .copies = args_count(a, "copies"),
+        .presets = presets,
+        .preset = args_text(a, "preset"),
+        .unit = args_text(a, "unit"),
+        .prompt = args_count(a, "prompt"),
+        .seed = args_count(a, "seed"),
+    };
+}
+
+/* ---- as a row ------------------------------------------------------------------------------ */
+
+#define FIXED_COLUMNS 24
+static const struct column fixed_columns[FIXED_COLUMNS] = {
+    {"model", CELL_TEXT, 0, false},
+    {"device", CELL_TEXT, 0, false},
+    {"quant", CELL_TEXT, 0, false},
+    {"profile", CELL_TEXT, 0, false},
+    {"fits", CELL_COUNT, 0, false},
+    {"decode_tok_per_s", CELL_NUMBER, 6, false},
+    {"decode_tok_per_s_low", CELL_NUMBER, 6, false},
+    {"decode_tok_per_s_high", CELL_NUMBER, 6, false},
+    {"ttft_s", CELL_NUMBER, 6, false},
+    {"ttft_s_low", CELL_NUMBER, 6, false},
+    {"ttft_s_high", CELL_NUMBER, 6, false},
+    {"bound", CELL_TEXT, 0, false},
+    {"hit_ratio", CELL_RATIO, 0, false},
+    {"flash_bytes_per_token", CELL_COUNT, 0, false},
+    {"expert_bytes_per_token", CELL_COUNT, 0, false},
+    {"weight_bytes", CELL_COUNT, 0, false},
+    {"dense_bytes", CELL_COUNT, 0, false},
+    {"cache_bytes", CELL_COUNT, 0, false},
+    {"state_bytes", CELL_COUNT, 0, false},
+    {"buffer_bytes", CELL_COUNT, 0, false},
+    {"given_bytes", CELL_COUNT, 0, false},
+    {"minimum_bytes", CELL_COUNT, 0, false},
+    {"routing", CELL_TEXT, 0, false},
+    {"assumed", CELL_TEXT, 0, false},
+};
+
+static double rate_of(uint64_t ns)
+{
+    return ns ? 1e9 / (double)ns : 0;
+}
+
+static void put_row(struct report *r, const struct plan *p)
+{
+    char assumed[512];
+    const struct model *m = p->model;
+    plan_assumed(assumed, sizeof assumed, p);
+    report_text(r, m->name);
+    report_text(r, p->device->name);
+    report_text(r, m->quant.name ? m->quant.name : "");
+    report_text(r, profiles[p->request.profile]);
+    report_count(r, p->place.fits);
+    report_number(r, rate_of(p->token_ns.mid));
+    report_number(r, rate_of(p->token_ns.high));
+    report_number(r, rate_of(p->token_ns.low));
+    report_number(r, (double)p->first_ns.mid / 1e9);
+    report_number(r, (double)p->first_ns.low / 1e9);
+    report_number(r, (double)p->first_ns.high / 1e9);
+    report_text(r, plan_binds(p));
+    report_ratio(r, (double)p->hit_ratio / 1e9);
+    report_count(r, p->tally.flash_bytes);
+    report_count(r, p->tally.expert_bytes);
+    report_count(r, p->place.weights);
+    report_count(r, p->place.dense_resident);
+    report_count(r, p->place.cache);
+    report_count(r, p->place.state);
+    report_count(r, p->place.buffers);
+    report_count(r, p->place.given);
+    report_count(r, p->place.minimum);
+    report_text(r, p->routing);
+    report_text(r, assumed);
+    for (size_t i = 0; i < p->what_if_count; i++)
+        report_number(r, (double)p->what_if[i].factor.mid / 1e9);
+}
+
+static enum status print_row(const struct plan *p, const struct args *a, struct diag *dg)
+{
+    struct column columns[FIXED_COLUMNS + PLAN_WHAT_IF_MAX];
+    char names[PLAN_WHAT_IF_MAX][48];
+    struct report *r;
+    memcpy(columns, fixed_columns, sizeof fixed_columns);
+    for (size_t i = 0; i < p->what_if_count; i++) {
+        snprintf(names[i], sizeof names[i], "factor_%s", p->what_if[i].key);
+        columns[FIXED_COLUMNS + i] = (struct column){names[i], CELL_NUMBER, 6, false};
+    }
+    enum status st = report_open(&r, a, columns, FIXED_COLUMNS + p->what_if_count, dg);
+    if (st != ST_OK)
+        return st;
+    report_single(r);
+    put_row(r, p);
+    return report_close(r, dg);
+}
+
+/* ---- turned round -------------------------------------------------------------------------- */
+
+static const struct column want_columns[] = {
+    {"resource", CELL_TEXT, 0, false},
+    {"now", CELL_COUNT, 0, false},
+    {"need", CELL_COUNT, 0, false},
+    {"unit", CELL_TEXT, 0, false},
+};
+
+static const char *unit_of(enum dimension dim)
+{
+    return dim == DIM_SIZE ? "B" : dim == DIM_RATE ? "B/s" : "OP/s";
+}
+
+static enum status print_want(const struct plan *p, const struct args *a, struct diag *dg)
+{
+    struct answer answers[WISH_COUNT];
+    uint64_t ns;
+    enum status st = scenario_token_time(&ns, "want", args_text(a, "want"), dg);
+    if (st != ST_OK)
+        return st;
+    plan_want(answers, p, ns);
+    if (args_count(a, "format") == 0) {
+        plan_print_want(p, args_text(a, "want"), answers);
+        return flush_stdout(dg);
+    }
+    struct report *r;
+    st = report_open(&r, a, want_columns, sizeof want_columns / sizeof *want_columns, dg);
+    if (st != ST_OK)
+        return st;
+    for (size_t i = 0; i < WISH_COUNT; i++) {
+        report_text(r, answers[i].name);
+        report_count(r, answers[i].now);
+        if (answers[i].reachable)
+            report_count(r, answers[i].need);
+        else
+            report_empty(r);
+        report_text(r, unit_of(answers[i].dim));
+    }
+    return report_close(r, dg);
+}
+
+/* ---- on one screen ------------------------------------------------------------------------- */
+
+static enum status print_screen(const struct plan *p, const struct args *a,
+                                const struct scenario *s, struct diag *dg)
+{
+    struct measured_run runs[RUNS];
+    struct plan_page page = {.plan = p, .run = runs, .changed_top_k = s->changed_top_k};
+    struct measured_query q = {.model = p->model->name,
+                               .device = p->device->name,
+                               .cache = p->place.cache,
+                               .top_k = model_top_k(p->model),
+                               .serial = p->request.profile == PROFILE_SERIAL};
+    char folder[CATALOGUE_PATH_MAX], path[CATALOGUE_PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/measured.csv",
+             catalogue_dir(folder, sizeof folder, "sim/plan"));
+    enum status st = measured_nearest(runs, RUNS, &page.run_count, path, &q, dg);
+    if (st != ST_OK)
+        return st;
+    plan_print_screen(&page);
+    if (args_flag(a, "explain"))
+        plan_print_explain(&page);
+    return flush_stdout(dg);
+}
+
+static enum status run(struct args *a, struct diag *dg)
+{
+    char presets[CATALOGUE_PATH_MAX];
+    struct scenario s;
+    struct plan_request r;
+    struct plan *p = NULL;
+    enum status st = scenario_load(&s, a, dg);
+    if (st != ST_OK)
+        return st;
+    catalogue_dir(presets, sizeof presets, "sim/trace/presets");
+    request_from(&r, a, &s, presets);
+    st = plan_new(&p, s.model, s.device, &r, dg);
+    if (st == ST_OK && args_text(a, "want"))
+        st = print_want(p, a, dg);
+    else if (st == ST_OK && args_count(a, "format") != 0)
+        st = print_row(p, a, dg);
+    else if (st == ST_OK)
+        st = print_screen(p, a, &s, dg);
+    plan_free(p);
+    scenario_free(&s);
+    return st;
+}
+
+const struct command command_plan = {
+    .name = "plan",
+    .summary = "does it fit, how fast, what binds, what would help: the answer on one screen",
+    .usage = "MODEL --device D [--quant Q] [--context N] [--dram SIZE] [--want RATE] [--explain]",
+    .example = "memwall plan qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --dram 6GiB",
+    .options = options,
+    .positional_min = 1,
+    .positional_max = 1,
+    .run = run,
+};
