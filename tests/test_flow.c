@@ -654,6 +654,79 @@ static void one_instant_is_solved_once(void **state)
     demolish();
 }
 
+static uint64_t end_order[8];
+static size_t end_count;
+
+static void note_end(struct evq *queue, void *self)
+{
+    (void)queue;
+    end_order[end_count++] = (uint64_t)(uintptr_t)self;
+}
+
+static void start_noted(uint32_t k, uint64_t bytes, uintptr_t number)
+{
+    const struct flow f = {.bytes = bytes, .done = note_end, .self = (void *)number};
+    assert_int_equal(flow_start(net, k, &f), ST_OK);
+}
+
+static void start_two(struct evq *queue, void *self)
+{
+    (void)queue, (void)self;
+    start_noted(2, 10, 4);
+    start_noted(0, 20, 0);
+}
+
+static void start_three(struct evq *queue, void *self)
+{
+    (void)queue, (void)self;
+    start_noted(1, 10, 3);
+    start_noted(0, 20, 2);
+    start_noted(0, 10, 1); /* less to carry, but in the same nanosecond */
+}
+
+static void ends_at_one_instant_go_by_class_then_bytes_then_start(void **state)
+{
+    (void)state;
+    build_example(1000 * NS_PER_S);
+    end_count = 0;
+    flow_set_cap(net, 1, FLOW_NO_CAP);
+    assert_int_equal(evq_at(q, 5, start_two, NULL), ST_OK);
+    assert_int_equal(evq_at(q, 5, start_three, NULL), ST_OK);
+    drain();
+    const uint64_t expected[] = {1, 0, 2, 3, 4};
+    assert_int_equal(end_count, 5);
+    assert_memory_equal(end_order, expected, sizeof expected);
+    /* Two starters, one event for all ends, and three instants (0, 5 and 6) solved once each. */
+    assert_int_equal(evq_now_ns(q), 6);
+    assert_int_equal(evq_fired(q), 2 + 3 + 1);
+    for (uint32_t k = 0; k < 3; k++)
+        assert_int_equal(flow_rate_Bps(net, k), 0);
+    demolish();
+}
+
+static void of_two_equally_tight_resources_the_first_fills_first(void **state)
+{
+    (void)state;
+    memset(&world, 0, sizeof world);
+    world.resources = 2;
+    world.capacity[0] = world.capacity[1] = 11;
+    world.classes = 3;
+    world.member[0][1] = world.member[2][0] = 1;
+    for (uint32_t k = 0; k < 3; k++)
+        world.class_of[k] = (struct flow_class){world.member[k], k == 0 ? 2 : 1, FLOW_NO_CAP, 1};
+    build(NULL);
+    uint64_t end[5];
+    const uint32_t kind[] = {0, 1, 1, 2, 2};
+    for (size_t i = 0; i < 5; i++)
+        start(kind[i], 1, &end[i]);
+    assert_true(evq_step(q));
+    /* floor(11 / 3) through the first, then floor((11 - 3) / 2) through the second. */
+    assert_int_equal(flow_rate_Bps(net, 0), 3);
+    assert_int_equal(flow_rate_Bps(net, 1), 3);
+    assert_int_equal(flow_rate_Bps(net, 2), 4);
+    demolish();
+}
+
 static void restart(struct evq *queue, void *self)
 {
     uint64_t *left = self;
@@ -799,6 +872,8 @@ int main(void)
         cmocka_unit_test(throttling_holds_for_flows_under_way),
         cmocka_unit_test(a_standstill_is_not_an_end),
         cmocka_unit_test(one_instant_is_solved_once),
+        cmocka_unit_test(ends_at_one_instant_go_by_class_then_bytes_then_start),
+        cmocka_unit_test(of_two_equally_tight_resources_the_first_fills_first),
         cmocka_unit_test(a_run_repeats_to_the_last_bit_of_its_fingerprint),
         cmocka_unit_test(components_do_not_touch_each_other),
         cmocka_unit_test(a_wrong_description_is_refused_with_its_reason),

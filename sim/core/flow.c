@@ -163,9 +163,7 @@ static void deactivate(struct flow_net *net, uint32_t class_idx)
     while (active[i] != class_idx)
         i++;
     memmove(active + i, active + i + 1, (--of->active_count - i) * sizeof *active);
-    struct traffic *t = &net->traffic[class_idx];
-    set_rate(t, evq_now_ns(net->q), 0);
-    net->share.classes[class_idx].rate_Bps = 0;
+    set_rate(&net->traffic[class_idx], evq_now_ns(net->q), 0);
 }
 
 enum status flow_start(struct flow_net *net, uint32_t class_idx, const struct flow *f)
