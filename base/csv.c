@@ -14,19 +14,15 @@
 
 #include <csv.h>
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define READ_BYTES        ((size_t)256 << 10)
-#define NO_SOURCE         SIZE_MAX
-#define NAME_SHOWN_MAX    100
-#define NUMBER_LENGTH_MAX 127
+#define READ_BYTES     ((size_t)256 << 10)
+#define NO_SOURCE      SIZE_MAX
+#define NAME_SHOWN_MAX 100
 
 /* Bytes that turn a line into more than text between commas. */
 enum special { SPECIAL_QUOTE, SPECIAL_RETURN, SPECIAL_NUL, SPECIAL_COUNT };
@@ -386,74 +382,4 @@ enum status csv_read(const char *path, const struct csv_column *columns, size_t 
         st = read_lines(&r, row, comment, self);
     release(&r);
     return st;
-}
-
-/* ---- fields ---- */
-
-bool csv_u64(struct csv_field f, uint64_t *out)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < f.length; i++) {
-        unsigned digit = (unsigned char)f.text[i] - (unsigned)'0';
-        if (digit > 9 || __builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, digit, &value))
-            return false;
-    }
-    if (f.length == 0)
-        return false;
-    *out = value;
-    return true;
-}
-
-/* [+-] digits with at most one point [e [+-] digits]: what strtod accepts without hexadecimal,
- * infinity, NaN, leading spaces and the locale. */
-static bool is_decimal(const char *c)
-{
-    size_t digits = 0, exponent_digits = 0;
-    c += *c == '+' || *c == '-';
-    for (; *c >= '0' && *c <= '9'; c++)
-        digits++;
-    c += *c == '.';
-    for (; *c >= '0' && *c <= '9'; c++)
-        digits++;
-    if (digits == 0 || (*c != 'e' && *c != 'E'))
-        return digits > 0 && *c == '\0';
-    c++;
-    c += *c == '+' || *c == '-';
-    for (; *c >= '0' && *c <= '9'; c++)
-        exponent_digits++;
-    return exponent_digits > 0 && *c == '\0';
-}
-
-bool csv_double(struct csv_field f, double *out)
-{
-    char text[NUMBER_LENGTH_MAX + 1];
-    if (f.length > NUMBER_LENGTH_MAX || memchr(f.text, '\0', f.length))
-        return false;
-    memcpy(text, f.text, f.length);
-    text[f.length] = '\0';
-    if (!is_decimal(text))
-        return false;
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!plain)
-        return false;
-    double value = strtod_l(text, NULL, plain);
-    freelocale(plain);
-    if (isinf(value))
-        return false;
-    *out = value;
-    return true;
-}
-
-bool csv_equal(struct csv_field f, const char *text)
-{
-    return strlen(text) == f.length && memcmp(f.text, text, f.length) == 0;
-}
-
-void csv_write_field(FILE *stream, const char *text)
-{
-    if (*text != '#' && !strpbrk(text, ",\"\r\n"))
-        fputs(text, stream);
-    else
-        csv_fwrite(stream, text, strlen(text));
 }

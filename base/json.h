@@ -12,11 +12,10 @@
 #define JSON_FILE_BYTES_MAX ((size_t)64 << 20)
 
 struct json_doc;
-typedef const void
-    json_node; /* a borrowed jansson value, alive until json_close; NULL is no node */
+typedef const void json_node; /* a borrowed jansson value, until json_close; NULL is no node */
 
-/* A file of at most JSON_FILE_BYTES_MAX, nested at most 2048 deep (jansson's own limit). A UTF-8 byte
- * order mark is skipped. What is no JSON is ST_PARSE with the line. */
+/* A file of at most JSON_FILE_BYTES_MAX, nested at most 2048 deep (jansson's own limit). A UTF-8
+ * byte order mark is skipped. What is no JSON is ST_PARSE with the line. */
 MUST_CHECK enum status json_open(struct json_doc **out, const char *path, struct diag *dg);
 void json_close(struct json_doc *doc);
 const json_node *json_root(const struct json_doc *doc);
