@@ -101,6 +101,8 @@ MUST_CHECK enum status device_load(struct device **out, const char *device, cons
                                    struct diag *dg);
 void device_free(struct device *d); /* NULL is fine */
 const char *device_class_name(int class_of);
+extern const char
+    *const device_class_names[]; /* in the order of enum device_class; ends with NULL */
 
 /* The catalogue's names in byte order; texts and array live in `arena`. */
 MUST_CHECK enum status device_names(struct arena *arena, const char *catalogue,

@@ -114,9 +114,6 @@ static enum status check_storage(const struct check *c, const char *prefix, cons
     if (st == ST_OK)
         st = at_most(c, prefix, "lane_bandwidth", &s->lane_bandwidth, "bandwidth", &s->bandwidth,
                      LANE_FACTOR);
-    if (st == ST_OK)
-        st =
-            at_most(c, prefix, "bandwidth", &s->bandwidth, "link_bandwidth", &s->link_bandwidth, 1);
     return st;
 }
 

@@ -26,7 +26,7 @@ static_assert(offsetof(struct device_reading, d) == 0, "the tables hold offsets 
 #define MAX_HEAT  UINT64_C(200000)              /* 200 C in mC */
 #define MAX_RATIO UINT64_C(1000000000)          /* 1 */
 
-static const char *const class_names[] = {"phone",  "mac",     "laptop",   "desktop",
+const char *const device_class_names[] = {"phone",  "mac",     "laptop",   "desktop",
                                           "server", "board",   "handheld", "accelerator",
                                           "memory", "storage", NULL};
 static const char *const model_names[] = {"curve", "nand", NULL};
@@ -105,7 +105,7 @@ const struct yaml_field device_fields[] = {
      .type = YAML_TYPE_CHOICE,
      .offset = offsetof(struct device, class_of),
      .required = true,
-     .choices = class_names,
+     .choices = device_class_names,
      .help = "phone, mac, laptop, desktop, server, board, handheld, accelerator, memory, storage"},
     TEXT("note", device, note, false, "what a reader must know of the sources"),
     {.key = "dram",
@@ -142,7 +142,7 @@ const struct yaml_field device_fields[] = {
 
 const char *device_class_name(int class_of)
 {
-    return class_names[class_of];
+    return device_class_names[class_of];
 }
 
 const struct yaml_field *device_field(const struct yaml_field *fields, const char *key,
