@@ -1,48 +1,29 @@
 /* generate.c -- the latent-state router; see generate.h for the model.
  *
- * Nearly all the time goes into dot products of a router row with a layer's input, so both are 16-bit
- * integers (1.0 is 2^10, clamped to +-4) and the rows are padded to whole vectors: the compiler turns
- * the loop into multiply-add instructions of whatever width it is allowed. Sums of at most 64
- * products of 2^12 * 2^12 stay below 2^30, so they are exact in 32 bits and the order of addition does
- * not matter. The state between layers is kept in Q16, where rounding is far below the noise.
+ * A token's state lives in Q16 between layers, where rounding is far below the noise; what a router sees of
+ * it is rounded to 16 bits, because nearly all the time goes into its dot products (latent_router.h).
  */
 #include "sim/trace/generate.h"
 
 #include "base/fixed.h"
 #include "base/pcg.h"
+#include "sim/trace/latent_router.h"
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define BLOCK            16 /* entries a vector step works on */
-#define INPUT_BITS       10 /* router rows and layer inputs: 1.0 = 2^10 */
-#define INPUT_MAX        (4 << INPUT_BITS)
-#define BIAS_MAX         (INT32_C(1) << 29)
 #define RATIO_ONE        UINT64_C(1000000000)
 #define LOG2_E_Q30       INT64_C(1549082005)
 #define SHARES_TOLERANCE 1000
 
-struct turning {
-    uint16_t first, second; /* coordinates that a rotation mixes */
-};
-
-/* One layer's router: fixed for the life of the generator. */
-struct router {
-    bool routed;
-    int16_t *rows;           /* experts x dimension */
-    int32_t *bias;           /* experts */
-    struct turning *turning; /* dimension / 2 pairs */
-};
-
 struct generator {
     struct generate_shape shape;
     uint32_t dimension;
-    struct router *router;  /* layers */
-    int32_t *domain_vector; /* domains x dimension, Q16, scaled by the domain's share */
-    int32_t *token_vector;  /* token_classes x dimension, likewise */
+    bool *routed;                 /* layers: has experts */
+    struct latent_router *router; /* layers */
+    int32_t *domain_vector;       /* domains x dimension, Q16, scaled by the domain's share */
+    int32_t *token_vector;        /* token_classes x dimension, likewise */
     struct pcg_table token_law;
     uint64_t sequence_share;
     int64_t context_scale_q16, layer_scale_q16;
@@ -73,20 +54,15 @@ static int64_t amplitude_q16(uint64_t share)
     return (int64_t)fixed_sqrt_u64(fixed_mul_div(share, UINT64_C(1) << 32, RATIO_ONE));
 }
 
-/* sqrt(1 - x^2) for x in Q30. */
-static int64_t complement_q30(int64_t x)
-{
-    return (int64_t)fixed_sqrt_u64((UINT64_C(1) << 60) - (uint64_t)(x * x));
-}
-
 static int32_t scale_q16(int64_t factor_q16, int32_t value)
 {
     return (int32_t)((factor_q16 * value + (1 << 15)) >> 16);
 }
 
-static int32_t mix_q30(int64_t a_q30, int32_t x, int64_t b_q30, int32_t y)
+/* sqrt(1 - x^2) for x in Q30. */
+static int64_t complement_q30(int64_t x)
 {
-    return (int32_t)((a_q30 * x + b_q30 * y + (INT64_C(1) << 29)) >> 30);
+    return (int64_t)fixed_sqrt_u64((UINT64_C(1) << 60) - (uint64_t)(x * x));
 }
 
 /* A random direction, in Q16, of length sqrt(dimension * share): the parts that last are all of one
@@ -106,85 +82,6 @@ static void draw_direction(struct pcg *draws, int32_t *out, uint32_t dimension, 
         out[i] = scale_q16(factor_q16, out[i]);
 }
 
-static int16_t clamp_input(int32_t value)
-{
-    int32_t high = value < INPUT_MAX ? value : INPUT_MAX;
-    return (int16_t)(high > -INPUT_MAX ? high : -INPUT_MAX);
-}
-
-/* ---- building the router ---- */
-
-/* Four bytes summed are near enough to Gaussian for a row that is then brought to length
- * sqrt(dimension), so that no expert is favoured except by its bias. */
-static void draw_row(struct pcg *draws, int16_t *row, uint32_t dimension)
-{
-    int32_t raw[GENERATE_DIMENSION_MAX];
-    uint64_t square = 0;
-    for (uint32_t i = 0; i < dimension; i++) {
-        uint32_t draw = pcg_u32(draws);
-        raw[i] =
-            (int32_t)((draw & 255) + (draw >> 8 & 255) + (draw >> 16 & 255) + (draw >> 24)) - 510;
-        square += (uint64_t)(raw[i] * raw[i]);
-    }
-    uint64_t length = fixed_sqrt_u64(square << 20);              /* Q10 */
-    uint64_t wanted = fixed_sqrt_u64((uint64_t)dimension << 40); /* Q20 */
-    int64_t factor_q20 = length ? (int64_t)((wanted << 20) / length) : 0;
-    for (uint32_t i = 0; i < dimension; i++)
-        row[i] = clamp_input((int32_t)((raw[i] * factor_q20 + (1 << 19)) >> 20));
-}
-
-/* Q20, in units of a logit's deviation, which is sqrt(dimension). */
-static int32_t draw_bias(struct pcg *draws, uint64_t spread, uint32_t dimension)
-{
-    int64_t unit_q16 = (int64_t)fixed_sqrt_u64((uint64_t)dimension << 32);
-    int64_t spread_q16 = (int64_t)fixed_mul_div(spread, UINT64_C(1) << 16, RATIO_ONE);
-    int64_t bias_q20 = (unit_q16 * spread_q16 >> 16) * pcg_gauss_q16(draws) / (1 << 12);
-    if (bias_q20 > BIAS_MAX)
-        return BIAS_MAX;
-    return bias_q20 < -BIAS_MAX ? -BIAS_MAX : (int32_t)bias_q20;
-}
-
-/* A random perfect matching of the coordinates, each pair in random order (the sense of turning). */
-static void draw_turning(struct pcg *draws, struct turning *turning, uint32_t dimension)
-{
-    uint16_t order[GENERATE_DIMENSION_MAX];
-    for (uint32_t i = 0; i < dimension; i++)
-        order[i] = (uint16_t)i;
-    for (uint32_t i = dimension; i > 1; i--) {
-        uint32_t j = pcg_below(draws, i);
-        uint16_t kept = order[i - 1];
-        order[i - 1] = order[j];
-        order[j] = kept;
-    }
-    for (uint32_t i = 0; i < dimension / 2; i++)
-        turning[i] = (struct turning){order[2 * i], order[2 * i + 1]};
-}
-
-static enum status build_router(struct router *r, const struct generate_params *p, uint32_t layer,
-                                uint32_t experts, struct diag *dg)
-{
-    uint32_t dimension = (uint32_t)p->dimension;
-    r->rows = calloc((size_t)experts * dimension + 1, sizeof *r->rows);
-    r->bias = calloc(experts, sizeof *r->bias);
-    r->turning = calloc(dimension / 2 + 1, sizeof *r->turning);
-    if (!r->rows || !r->bias || !r->turning)
-        return diag_no_memory(dg);
-    char name[40];
-    struct pcg draws;
-    snprintf(name, sizeof name, "router%" PRIu32 "/rows", layer);
-    pcg_stream(&draws, p->router_seed, name);
-    for (uint32_t e = 0; e < experts && dimension; e++)
-        draw_row(&draws, r->rows + (size_t)e * dimension, dimension);
-    snprintf(name, sizeof name, "router%" PRIu32 "/bias", layer);
-    pcg_stream(&draws, p->router_seed, name);
-    for (uint32_t e = 0; e < experts && dimension; e++)
-        r->bias[e] = draw_bias(&draws, p->expert_spread, dimension);
-    snprintf(name, sizeof name, "router%" PRIu32 "/turning", layer);
-    pcg_stream(&draws, p->router_seed, name);
-    draw_turning(&draws, r->turning, dimension);
-    return ST_OK;
-}
-
 static enum status build_vectors(int32_t **out, uint64_t count, uint32_t dimension, uint64_t share,
                                  uint64_t seed, const char *name, struct diag *dg)
 {
@@ -201,10 +98,10 @@ static enum status build_vectors(int32_t **out, uint64_t count, uint32_t dimensi
 
 enum status generate_check(const struct generate_params *p, struct diag *dg)
 {
-    if (p->dimension % BLOCK || p->dimension > GENERATE_DIMENSION_MAX)
+    if (p->dimension % LATENT_BLOCK || p->dimension > GENERATE_DIMENSION_MAX)
         return diag_set(dg, ST_RANGE,
                         "dimension %" PRIu64 ": expected 0 or a multiple of %d up to %d",
-                        p->dimension, BLOCK, GENERATE_DIMENSION_MAX);
+                        p->dimension, LATENT_BLOCK, GENERATE_DIMENSION_MAX);
     if (p->dimension == 0)
         return ST_OK;
     uint64_t limit = 2 * RATIO_ONE, sum = 0;
@@ -271,16 +168,18 @@ static void set_constants(struct generator *g, const struct generate_params *p, 
 static enum status build(struct generator *g, const struct generate_params *p,
                          const struct generate_shape *shape, struct diag *dg)
 {
+    g->routed = calloc(shape->layers, sizeof *g->routed);
     g->router = calloc(shape->layers, sizeof *g->router);
     g->input = calloc((size_t)shape->layers * g->dimension + 1, sizeof *g->input);
     g->logit = calloc(shape->experts, sizeof *g->logit);
-    if (!g->router || !g->input || !g->logit)
+    if (!g->routed || !g->router || !g->input || !g->logit)
         return diag_no_memory(dg);
     for (uint32_t l = 0; l < shape->layers; l++) {
-        g->router[l].routed = !shape->layer || shape->layer[l].expert_bytes > 0;
+        g->routed[l] = !shape->layer || shape->layer[l].expert_bytes > 0;
         enum status st = ST_OK;
-        if (g->router[l].routed)
-            st = build_router(&g->router[l], p, l, shape->experts, dg);
+        if (g->routed[l] && g->dimension)
+            st = latent_router_init(&g->router[l], p->router_seed, l, shape->experts, g->dimension,
+                                    p->expert_spread, dg);
         if (st != ST_OK)
             return st;
     }
@@ -327,12 +226,10 @@ void generate_free(struct generator *g)
 {
     if (!g)
         return;
-    for (uint32_t l = 0; g->router && l < g->shape.layers; l++) {
-        free(g->router[l].rows);
-        free(g->router[l].bias);
-        free(g->router[l].turning);
-    }
+    for (uint32_t l = 0; g->router && l < g->shape.layers; l++)
+        latent_router_free(&g->router[l]);
     free(g->router);
+    free(g->routed);
     free(g->domain_vector);
     free(g->token_vector);
     pcg_table_free(&g->token_law);
@@ -368,8 +265,8 @@ static void step_domain(struct generator *g)
 static void step_state(struct generator *g, int32_t *state)
 {
     for (uint32_t i = 0; i < g->dimension; i++)
-        g->context[i] = mix_q30(g->memory_q30, g->context[i], g->innovation_q30,
-                                pcg_gauss_q16(&g->context_draws));
+        g->context[i] = latent_mix_q30(g->memory_q30, g->context[i], g->innovation_q30,
+                                       pcg_gauss_q16(&g->context_draws));
     step_domain(g);
     const int32_t *domain = g->domain_vector + (size_t)g->domain * g->dimension;
     const int32_t *token =
@@ -379,47 +276,28 @@ static void step_state(struct generator *g, int32_t *state)
             scale_q16(g->context_scale_q16, g->context[i]) + g->sequence[i] + domain[i] + token[i];
 }
 
-static void turn_state(const struct generator *g, const struct router *r, int32_t *state)
-{
-    for (uint32_t i = 0; i < g->dimension / 2; i++) {
-        int32_t a = state[r->turning[i].first], b = state[r->turning[i].second];
-        state[r->turning[i].first] = mix_q30(g->cosine_q30, a, -g->sine_q30, b);
-        state[r->turning[i].second] = mix_q30(g->sine_q30, a, g->cosine_q30, b);
-    }
-}
-
 /* Adds the layer's own noise and rounds to what the router sees. */
 static void see_state(struct generator *g, const int32_t *state, int16_t *input)
 {
     for (uint32_t i = 0; i < g->dimension; i++) {
         int32_t seen = state[i] + scale_q16(g->layer_scale_q16, pcg_gauss_q16(&g->layer_draws));
-        input[i] = clamp_input((seen + (1 << (15 - INPUT_BITS))) >> (16 - INPUT_BITS));
+        input[i] =
+            latent_clamp((seen + (1 << (15 - LATENT_INPUT_BITS))) >> (16 - LATENT_INPUT_BITS));
     }
 }
 
 /* ---- choosing ---- */
 
-/* The mask tells the compiler that no remainder is left after whole vectors. */
-static int32_t dot(const int16_t *restrict row, const int16_t *restrict input, uint32_t dimension)
-{
-    int32_t sum = 0;
-    dimension &= ~(BLOCK - 1u);
-    for (uint32_t i = 0; i < dimension; i++)
-        sum += (int32_t)row[i] * input[i];
-    return sum;
-}
-
 /* `draws` decide where there is no state. */
-static void compute_logits(struct generator *g, const struct router *r, const int16_t *input,
+static void compute_logits(struct generator *g, uint32_t layer, const int16_t *input,
                            struct pcg *draws)
 {
-    if (g->dimension == 0) {
-        for (uint32_t e = 0; e < g->shape.experts; e++)
-            g->logit[e] = (int32_t)(pcg_u32(draws) >> 1);
+    if (g->dimension) {
+        latent_router_logits(&g->router[layer], input, g->logit);
         return;
     }
     for (uint32_t e = 0; e < g->shape.experts; e++)
-        g->logit[e] = dot(r->rows + (size_t)e * g->dimension, input, g->dimension) + r->bias[e];
+        g->logit[e] = (int32_t)(pcg_u32(draws) >> 1);
 }
 
 /* The `count` largest logits, by insertion into a sorted list: after the first few experts most fail
@@ -463,13 +341,12 @@ void generate_token(struct generator *g, uint16_t *ids, int64_t *weights)
         step_state(g, state);
     uint32_t k = g->shape.top_k;
     for (uint32_t l = 0; l < g->shape.layers; l++) {
-        const struct router *r = &g->router[l];
-        if (!r->routed)
+        if (!g->routed[l])
             continue;
         int16_t *input = g->input + (size_t)l * g->dimension;
-        turn_state(g, r, state);
+        latent_router_turn(&g->router[l], g->cosine_q30, g->sine_q30, state);
         see_state(g, state, input);
-        compute_logits(g, r, input, &g->layer_draws);
+        compute_logits(g, l, input, &g->layer_draws);
         choose(g->logit, g->shape.experts, k, ids + (size_t)l * k);
         if (weights)
             weigh(g, ids + (size_t)l * k, k, weights + (size_t)l * k);
@@ -480,10 +357,9 @@ void generate_guess(struct generator *g, uint32_t made_at, uint32_t target, uint
                     uint16_t *ids, int64_t *scores)
 {
     assert(made_at < g->shape.layers && target < g->shape.layers);
-    assert(g->router[made_at].routed && g->router[target].routed);
+    assert(g->routed[made_at] && g->routed[target]);
     assert(count >= 1 && count <= GENERATE_TOP_K_MAX && count <= g->shape.experts);
-    compute_logits(g, &g->router[target], g->input + (size_t)made_at * g->dimension,
-                   &g->guess_draws);
+    compute_logits(g, target, g->input + (size_t)made_at * g->dimension, &g->guess_draws);
     choose(g->logit, g->shape.experts, count, ids);
     weigh(g, ids, count, scores);
 }

@@ -26,7 +26,7 @@
 #include "base/status.h"
 #include "sim/trace/trace.h"
 
-#define GENERATE_DIMENSION_MAX 64
+#define GENERATE_DIMENSION_MAX 64 /* LATENT_DIMENSION_MAX */
 #define GENERATE_TOP_K_MAX     256
 
 /* Ratios are parts in 10^9. */
