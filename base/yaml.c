@@ -2,6 +2,7 @@
  *
  * A file is parsed twice: once as events, which show what a loaded document no longer does (anchors,
  * tags, depth, further documents), then into a yaml_document_t. Files are small, code is dear. */
+#include "base/yaml.h"
 #include "base/yaml_doc.h"
 
 #include <assert.h>
