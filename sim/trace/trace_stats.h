@@ -60,6 +60,7 @@ uint32_t trace_stats_lag(size_t i);
 uint32_t trace_stats_window(size_t i);
 uint32_t trace_stats_depth(const struct trace *t, size_t i);
 
+void part_add(struct part *to, struct part p);
 /* part / whole, or NaN if the whole is 0. */
 double part_ratio(struct part p);
 
