@@ -20,10 +20,10 @@ CFLAGS_clang   := -O3 -g
 CFLAGS_clang0  := -O0 -g
 OPTIMISE ?= $(if $(CFLAGS_$(CONFIG)),$(CFLAGS_$(CONFIG)),-O2 -g)
 
+# gcc guesses at snprintf lengths anew at every optimisation level; cutting a text short is meant.
+GCC_QUIET := $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
         -Wpointer-arith -Wwrite-strings -Wvla -Wundef -Wformat=2 -Werror $(GCC_QUIET)
-# gcc guesses at snprintf lengths anew at every optimisation level; cutting a text short is meant.
-GCC_QUIET = $(if $(findstring clang,$(CC)),,-Wno-format-truncation)
 # -ffp-contract=off: a fused multiply-add would make printed doubles depend on the compiler.
 CPPFLAGS += -I. -D_GNU_SOURCE -DMEMWALL_VERSION='"$(VERSION)"'
 CFLAGS   += -std=c11 $(OPTIMISE) $(WARN) -ffp-contract=off -fno-math-errno -pthread
