@@ -48,6 +48,15 @@ static void arena_memory_is_zero_aligned_and_apart(void **state)
     struct arena a = {0};
     unsigned char *piece[300];
     (void)state;
+    /* Memory that was used before is what a missing zero would show in. */
+    char *used[64];
+    for (size_t i = 0; i < 64; i++) {
+        used[i] = malloc(4200);
+        assert_non_null(used[i]);
+        memset(used[i], 0x5a, 4200);
+    }
+    for (size_t i = 0; i < 64; i++)
+        free(used[i]);
     for (size_t i = 0; i < 300; i++) {
         size_t bytes = i * 7 % 2000;
         piece[i] = arena_alloc(&a, bytes);
