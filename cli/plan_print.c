@@ -100,6 +100,8 @@ static bool used(const struct plan *p, size_t i)
         return false;
     if (i <= INPUT_FLASH_IOPS)
         return p->tally.flash_bytes > 0;
+    if (i == INPUT_PEAK || i == INPUT_CALL) /* part of what the share of the peak was found from */
+        return p->machine.input[INPUT_EFFICIENCY].value.kind == KIND_ASSUMED;
     if (i == INPUT_UNIT_DRAM || i == INPUT_LINK)
         return p->machine.own_memory;
     return i != INPUT_DRAM || !p->machine.own_memory || p->tally.dram_bytes > 0;
@@ -279,7 +281,7 @@ static void print_runs(const struct plan_page *page)
             printf("%s, same device", r->id);
         else
             printf("%s, %s", r->id, r->likeness == LIKE_MODEL ? r->device : r->model);
-        printf(", %s", r->engine);
+        printf(", %s, %s", r->engine, r->quant);
         if (r->cache_given)
             printf(", cache %s", size_text(r->cache).at);
         if (r->top_k)

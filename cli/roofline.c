@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
 static const char *const rate_names[] = {"peak", "reached", NULL};
 
 static const struct option options[] = {
@@ -53,6 +55,8 @@ struct picture {
     struct regime regime;
     struct tally tally;
     struct bounds bounds;
+    uint64_t wanted_ns; /* of a token; 0: nothing wanted */
+    double efficiency;  /* of the measured rate; below 0: none given */
 };
 
 /* ---- from the command line to a picture ---------------------------------------------------- */
@@ -131,7 +135,7 @@ static enum status set_hits(struct picture *p, const struct args *a, struct diag
     const char *text = args_text(a, "hit-ratio");
     p->regime.hit_ratio = !p->placed || p->place.fits ? RATIO_ONE : 0;
     if (!text) {
-        if (p->placed && (args_given(a, "cache") || args_given(a, "dram")))
+        if (p->placed && !p->place.fits && (args_given(a, "cache") || args_given(a, "dram")))
             return curve_ratio(&p->regime.hit_ratio, p, p->place.cache, dg);
         return ST_OK;
     }
@@ -176,6 +180,42 @@ static enum status set_regime(struct picture *p, const struct args *a, struct di
     return ST_OK;
 }
 
+static double seconds(uint64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+static double token_rate(uint64_t tokens, uint64_t ns)
+{
+    return ns ? (double)tokens * 1e9 / (double)ns : 0;
+}
+
+/* A measured rate above the bound refutes the bound's inputs; it is no result. */
+static enum status set_measured(struct picture *p, const char *text, struct diag *dg)
+{
+    uint64_t ns;
+    enum status st = scenario_token_time(&ns, "measured", text, dg);
+    if (st != ST_OK)
+        return st;
+    double share = seconds(p->bounds.lower_ns) / (double)p->load.tokens / seconds(ns);
+    if (share > 1)
+        return diag_set(dg, ST_RANGE,
+                        "--measured: %s is %.2f times the bound of %.3g tok/s set by %s: an "
+                        "efficiency above 1 says that a byte count or a rate is wrong",
+                        text, share, token_rate(p->load.tokens, p->bounds.lower_ns),
+                        p->bounds.binds);
+    p->efficiency = share;
+    return ST_OK;
+}
+
+static enum status set_rates(struct picture *p, const struct args *a, struct diag *dg)
+{
+    const char *want = args_text(a, "want"), *measured = args_text(a, "measured");
+    enum status st = want ? scenario_token_time(&p->wanted_ns, "want", want, dg) : ST_OK;
+    p->efficiency = -1;
+    return st == ST_OK && measured ? set_measured(p, measured, dg) : st;
+}
+
 /* ---- the operations ------------------------------------------------------------------------ */
 
 static const struct column op_columns[] = {
@@ -203,11 +243,6 @@ static void put_intensity(struct report *r, uint64_t ops, uint64_t bytes)
         report_empty(r);
 }
 
-static double seconds(uint64_t ns)
-{
-    return (double)ns / 1e9;
-}
-
 static void put_row(struct report *r, const struct op_row *row)
 {
     report_text(r, row->name);
@@ -226,22 +261,59 @@ static void put_row(struct report *r, const struct op_row *row)
     report_text(r, row->binds);
 }
 
+static const struct column people_columns[] = {
+    {"op", CELL_TEXT, 0, false},
+    {"operations", CELL_TEXT, 0, false},
+    {"flash", CELL_TEXT, 0, false},
+    {"DRAM", CELL_TEXT, 0, false},
+    {"link", CELL_TEXT, 0, false},
+    {"FLOP/B flash", CELL_NUMBER, 2, false},
+    {"FLOP/B DRAM", CELL_NUMBER, 2, false},
+    {"at least", CELL_TEXT, 0, false},
+    {"binds", CELL_TEXT, 0, false},
+};
+
+static void put_size(struct report *r, uint64_t bytes)
+{
+    char text[QUANTITY_TEXT_MAX];
+    report_text(r, bytes ? quantity_round(text, bytes, DIM_SIZE) : "-");
+}
+
+static void put_people_row(struct report *r, const struct op_row *row)
+{
+    char text[QUANTITY_TEXT_MAX], *per;
+    quantity_round(text, row->ops, DIM_COMPUTE);
+    per = strstr(text, "/s");
+    if (per)
+        *per = 0;
+    report_text(r, row->name);
+    report_text(r, row->ops ? text : "-");
+    put_size(r, row->flash_bytes);
+    put_size(r, row->dram_bytes);
+    put_size(r, row->link_bytes);
+    put_intensity(r, row->ops, row->flash_bytes);
+    put_intensity(r, row->ops, row->dram_bytes);
+    report_text(r, quantity_round(text, row->bound_ns, DIM_TIME));
+    report_text(r, row->binds);
+}
+
 static enum status print_ops(const struct picture *p, const struct args *a, struct diag *dg)
 {
-    struct op_row rows[OP_ROWS];
+    struct op_row rows[OP_ROWS + 1];
     size_t count = op_table(rows, &p->load, &p->machine, &p->regime);
     const struct bounds *b = &p->bounds;
-    struct op_row total = {
+    bool people = args_count(a, "format") == 0;
+    struct report *r;
+    enum status st = people ? report_open(&r, a, people_columns, COUNT(people_columns), dg)
+                            : report_open(&r, a, op_columns, COUNT(op_columns), dg);
+    if (st != ST_OK)
+        return st;
+    rows[count++] = (struct op_row){
         "total",     p->tally.ops, p->tally.flash_bytes, p->tally.memory_bytes, p->tally.link_bytes,
         b->flash_ns, b->memory_ns, b->link_ns,           b->compute_ns,         b->lower_ns,
         b->binds};
-    struct report *r;
-    enum status st = report_open(&r, a, op_columns, sizeof op_columns / sizeof *op_columns, dg);
-    if (st != ST_OK)
-        return st;
     for (size_t i = 0; i < count; i++)
-        put_row(r, &rows[i]);
-    put_row(r, &total);
+        people ? put_people_row(r, &rows[i]) : put_row(r, &rows[i]);
     return report_close(r, dg);
 }
 
@@ -262,11 +334,6 @@ static void put(struct report *r, const char *name, double value, const char *un
     report_text(r, how);
 }
 
-static double token_rate(uint64_t tokens, uint64_t ns)
-{
-    return ns ? (double)tokens * 1e9 / (double)ns : 0;
-}
-
 static void put_bounds(struct report *r, const struct picture *p)
 {
     const struct bounds *b = &p->bounds;
@@ -279,8 +346,10 @@ static void put_bounds(struct report *r, const struct picture *p)
     put(r, "tok_per_s_serial", token_rate(tokens, b->upper_ns), "tok/s", "tokens / upper_bound");
     put(r, "share_of_peak", 100.0 * seconds(b->compute_ns) / seconds(b->lower_ns), "%",
         "FLOP / (lower_bound * FLOP/s)");
-    put(r, "hit_ratio", (double)p->regime.hit_ratio / 1e9, "", "of expert look-ups");
-    put(r, "expert_bytes", (double)p->tally.expert_bytes, "B", "routed experts of the pass");
+    if (!p->tally.expert_bytes)
+        return;
+    put(r, "hit_ratio", (double)p->regime.hit_ratio / 1e9, "1", "of expert look-ups");
+    put(r, "expert_bytes", (double)p->tally.expert_bytes / 1e9, "GB", "routed experts of the pass");
 }
 
 static void put_tier(struct report *r, const struct picture *p, enum tier t)
@@ -290,6 +359,8 @@ static void put_tier(struct report *r, const struct picture *p, enum tier t)
         return;
     snprintf(name, sizeof name, "ridge_%s", tier_name(t));
     put(r, name, (double)ridge_e3(&p->machine, t) / 1000.0, "FLOP/B", "FLOP/s / rate of the tier");
+    if (!tier_amount(&p->tally, t))
+        return;
     snprintf(name, sizeof name, "intensity_%s", tier_name(t));
     put(r, name, (double)intensity_e3(&p->tally, t) / 1000.0, "FLOP/B",
         "FLOP / bytes moved on the tier");
@@ -339,46 +410,20 @@ static void put_needs(struct report *r, const struct picture *p, uint64_t token_
         }
 }
 
-/* A measured rate above the bound refutes the bound's inputs; it is no result. */
-static enum status check_measured(double *share, const struct picture *p, const char *text,
-                                  struct diag *dg)
-{
-    uint64_t ns;
-    enum status st = scenario_token_time(&ns, "measured", text, dg);
-    if (st != ST_OK)
-        return st;
-    *share = seconds(p->bounds.lower_ns) / (double)p->load.tokens / seconds(ns);
-    if (*share > 1)
-        return diag_set(dg, ST_RANGE,
-                        "--measured: %s is %.2f times the bound of %.3g tok/s set by %s: an "
-                        "efficiency above 1 says that a byte count or a rate is wrong",
-                        text, *share, token_rate(p->load.tokens, p->bounds.lower_ns),
-                        p->bounds.binds);
-    return ST_OK;
-}
-
 static enum status print_summary(const struct picture *p, const struct args *a, struct diag *dg)
 {
-    uint64_t wanted = 0;
-    double share = -1;
-    const char *want = args_text(a, "want"), *measured = args_text(a, "measured");
-    enum status st = want ? scenario_token_time(&wanted, "want", want, dg) : ST_OK;
-    if (st == ST_OK && measured)
-        st = check_measured(&share, p, measured, dg);
     struct report *r;
-    if (st == ST_OK)
-        st = report_open(&r, a, summary_columns, sizeof summary_columns / sizeof *summary_columns,
-                         dg);
+    enum status st = report_open(&r, a, summary_columns, COUNT(summary_columns), dg);
     if (st != ST_OK)
         return st;
     put_bounds(r, p);
     for (int t = 0; t < TIER_COUNT; t++)
         put_tier(r, p, (enum tier)t);
     put_crossovers(r, p);
-    if (share >= 0)
-        put(r, "efficiency", share, "", "measured rate / tok_per_s_at_most");
-    if (want)
-        put_needs(r, p, wanted);
+    if (p->efficiency >= 0)
+        put(r, "efficiency", p->efficiency, "1", "measured rate / tok_per_s_at_most");
+    if (p->wanted_ns)
+        put_needs(r, p, p->wanted_ns);
     return report_close(r, dg);
 }
 
@@ -409,6 +454,8 @@ static enum status run(struct args *a, struct diag *dg)
         st = set_place(&p, a, dg);
     if (st == ST_OK)
         st = set_regime(&p, a, dg);
+    if (st == ST_OK)
+        st = set_rates(&p, a, dg);
     if (st == ST_OK)
         st = print_all(&p, a, dg);
     workload_free(&p.load);

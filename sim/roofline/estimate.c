@@ -163,55 +163,104 @@ static uint64_t kernel_ns(struct timing *t, const struct machine *m, uint64_t op
 }
 
 /* What of a layer's reads is not hidden behind its experts (SYSTEMS 1.5). The last expert to arrive
- * can only start then, if there was a miss at all. */
+ * can only start then, if there was a miss at all; by that time it has the memory to itself. */
 static uint64_t exposed_ns(uint64_t read, uint64_t experts, const struct layer_class *c,
-                           const struct regime *r)
+                           const struct machine *m, const struct regime *r)
 {
     if (r->profile == PROFILE_SERIAL || read == 0)
         return read;
     uint64_t n = (c->unique_e3 + 999) / 1000;
-    uint64_t last = n ? experts / n : 0, none = RATIO_ONE;
+    uint64_t alone = larger(time_for(c->expert_ops, m->reached_ops),
+                            time_for(c->expert_read_bytes, m->memory_Bps));
+    uint64_t last = n ? alone / n : 0, none = RATIO_ONE;
     for (uint64_t i = 0; i < n && none; i++)
         none = part(none, r->hit_ratio);
     uint64_t end = plus(read, part(last, RATIO_ONE - none));
     return end > experts ? end - experts : 0;
 }
 
+/* Where reads and copies of a layer, or of the ends, take time: they cross flash, the DRAM and perhaps
+ * the link, one after the other if nothing overlaps, at the pace of the slowest if all does. */
+struct transfer {
+    uint64_t flash_ns, link_ns;
+    uint64_t arriving; /* bytes written into the memory that kernels read */
+};
+
+static struct transfer transfer_of(uint64_t flash_ns, uint64_t dma, uint64_t link,
+                                   const struct machine *m)
+{
+    struct transfer t = {.flash_ns = larger(flash_ns, time_for(dma, m->dram_Bps)), .arriving = dma};
+    if (!m->own_memory)
+        return t;
+    t.arriving = link;
+    t.link_ns = link ? time_for(link, m->link_Bps) : 0;
+    t.link_ns = larger(t.link_ns, link ? time_for(link, m->memory_Bps) : 0);
+    if (dma + link)
+        t.link_ns = larger(t.link_ns, time_for(dma + link, m->dram_Bps));
+    return t;
+}
+
+static void add_exposed(struct timing *t, const struct transfer *x, uint64_t exposed,
+                        uint64_t layers, enum profile profile)
+{
+    uint64_t by_link = x->link_ns > x->flash_ns ? exposed : 0;
+    if (profile == PROFILE_SERIAL)
+        by_link = x->link_ns;
+    t->link_ns = plus(t->link_ns, times(by_link, layers));
+    t->flash_ns = plus(t->flash_ns, times(exposed - by_link, layers));
+}
+
+static uint64_t read_ns(const struct transfer *x, enum profile profile)
+{
+    return profile == PROFILE_SERIAL ? plus(x->flash_ns, x->link_ns)
+                                     : larger(x->flash_ns, x->link_ns);
+}
+
 static void add_layer(struct timing *t, const struct layer_class *c, const struct machine *m,
-                      const struct regime *r, uint64_t *read_ns)
+                      const struct regime *r, uint64_t *reads)
 {
     struct layer_bytes b = bytes_of(c, m, r);
-    uint64_t shared_dma = r->profile == PROFILE_SERIAL || m->own_memory ? 0 : b.dma;
-    uint64_t link = b.link ? time_for(b.link, m->link_Bps) : 0;
     uint64_t flash = plus(expert_read_ns(c, m, r), stream_ns(b.streamed, m, r));
-    flash = larger(flash, time_for(b.dma, m->dram_Bps));
+    /* The mixture is rounded in its 32nd bit; bytes over the pipe's rate stay a lower bound. */
+    if (b.miss + b.streamed)
+        flash = larger(flash, time_for(b.miss + b.streamed, m->flash.bandwidth.amount));
+    struct transfer x = transfer_of(flash, b.dma, b.link, m);
+    uint64_t beside = r->profile == PROFILE_SERIAL ? 0 : x.arriving;
     kernel_ns(t, m, c->fixed_ops, c->fixed_bytes, c->layers);
-    uint64_t experts = kernel_ns(t, m, c->expert_ops, c->expert_read_bytes + shared_dma, c->layers);
+    uint64_t experts = kernel_ns(t, m, c->expert_ops, c->expert_read_bytes + beside, c->layers);
     t->overhead_ns = plus(t->overhead_ns, times(times(c->calls, m->call_ns), c->layers));
-    if (r->profile == PROFILE_PERFECT) {
-        *read_ns = plus(*read_ns, times(larger(flash, link), c->layers));
-        return;
-    }
-    uint64_t read = r->profile == PROFILE_SERIAL ? plus(flash, link) : larger(flash, link);
-    uint64_t exposed = exposed_ns(read, experts, c, r);
-    uint64_t by_link = read ? fixed_mul_div(exposed, read > flash ? read - flash : 0, read) : 0;
-    if (r->profile != PROFILE_SERIAL)
-        by_link = link > flash ? exposed : 0;
-    t->link_ns = plus(t->link_ns, times(by_link, c->layers));
-    t->flash_ns = plus(t->flash_ns, times(exposed - by_link, c->layers));
+    uint64_t read = read_ns(&x, r->profile);
+    if (r->profile == PROFILE_PERFECT)
+        *reads = plus(*reads, times(read, c->layers));
+    else
+        add_exposed(t, &x, exposed_ns(read, experts, c, m, r), c->layers, r->profile);
+}
+
+/* The head can be read again while nothing else of the token is left to run. */
+static void add_ends(struct timing *t, const struct workload *l, const struct machine *m,
+                     const struct regime *r, uint64_t *reads)
+{
+    uint64_t bytes = r->stream_bytes;
+    struct transfer x = transfer_of(stream_ns(bytes, m, r), times(bytes, 1 + 2 * r->copies),
+                                    m->own_memory ? bytes : 0, m);
+    uint64_t beside = r->profile == PROFILE_PERFECT ? x.arriving : 0;
+    kernel_ns(t, m, l->ends_ops, l->ends_bytes + beside, 1);
+    t->overhead_ns = plus(t->overhead_ns, m->call_ns);
+    uint64_t read = read_ns(&x, r->profile);
+    if (r->profile == PROFILE_PERFECT)
+        *reads = plus(*reads, read);
+    else
+        add_exposed(t, &x, read, 1, r->profile);
 }
 
 void estimate_timing(struct timing *out, const struct workload *l, const struct machine *m,
                      const struct regime *r)
 {
-    uint64_t reads = stream_ns(r->stream_bytes, m, r);
+    uint64_t reads = 0;
     *out = (struct timing){0};
-    if (r->profile != PROFILE_PERFECT)
-        out->flash_ns = reads;
     for (size_t i = 0; i < l->class_count; i++)
         add_layer(out, &l->classes[i], m, r, &reads);
-    kernel_ns(out, m, l->ends_ops, l->ends_bytes, 1);
-    out->overhead_ns = plus(out->overhead_ns, m->call_ns);
+    add_ends(out, l, m, r, &reads);
     uint64_t busy = plus(plus(out->compute_ns, out->memory_ns), out->overhead_ns);
     if (r->profile == PROFILE_PERFECT)
         out->flash_ns = reads > busy ? reads - busy : 0;
