@@ -298,7 +298,7 @@ static void what_is_out_of_range_is_refused_by_name(void **state)
     assert_int_equal(generate_new(&g, &p, &shape, 1, &dg), ST_RANGE);
     assert_non_null(strstr(dg.text, "shares"));
     p = good;
-    p.dimension = 40;
+    p.dimension = 33;
     assert_int_equal(generate_new(&g, &p, &shape, 1, &dg), ST_RANGE);
     assert_non_null(strstr(dg.text, "dimension"));
     p = good;
@@ -340,7 +340,7 @@ static void a_preset_is_read_strictly(void **state)
         {"dimension: [16, assumed, x]\n", "context_share"},
         {"dimension: [0, assumed, x]\nsharpness: [1, assumed, x]\n", "sharpness"},
         {"dimension: [0, assumed, x]\nsharpnes: [1, assumed, x]\n", "sharpness"},
-        {"dimension: [24, assumed, x]\n", "missing"},
+        {"dimension: [24, assumed, x]\n", "context_share"},
         {"dimension: [65, assumed, x]\n", "65"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -19,7 +19,7 @@
 
 struct generator {
     struct generate_shape shape;
-    uint32_t dimension;
+    uint32_t dimension, stride;   /* as in latent_router.h */
     bool *routed;                 /* layers: has experts */
     struct latent_router *router; /* layers */
     int32_t *domain_vector;       /* domains x dimension, Q16, scaled by the domain's share */
@@ -36,7 +36,7 @@ struct generator {
     uint32_t domain;
     int32_t context[GENERATE_DIMENSION_MAX];  /* Q16, deviation 1 */
     int32_t sequence[GENERATE_DIMENSION_MAX]; /* Q16, scaled */
-    int16_t *input; /* layers x dimension: what each layer's router saw of the last token */
+    int16_t *input; /* layers x stride: what each layer's router saw of the last token */
     int32_t *logit; /* experts, scratch */
     struct pcg context_draws, sequence_draws, domain_draws, token_draws, layer_draws, guess_draws;
 };
@@ -98,10 +98,9 @@ static enum status build_vectors(int32_t **out, uint64_t count, uint32_t dimensi
 
 enum status generate_check(const struct generate_params *p, struct diag *dg)
 {
-    if (p->dimension % LATENT_BLOCK || p->dimension > GENERATE_DIMENSION_MAX)
-        return diag_set(dg, ST_RANGE,
-                        "dimension %" PRIu64 ": expected 0 or a multiple of %d up to %d",
-                        p->dimension, LATENT_BLOCK, GENERATE_DIMENSION_MAX);
+    if (p->dimension % 2 || p->dimension > GENERATE_DIMENSION_MAX)
+        return diag_set(dg, ST_RANGE, "dimension %" PRIu64 ": expected an even number up to %d",
+                        p->dimension, GENERATE_DIMENSION_MAX);
     if (p->dimension == 0)
         return ST_OK;
     uint64_t limit = 2 * RATIO_ONE, sum = 0;
@@ -170,7 +169,7 @@ static enum status build(struct generator *g, const struct generate_params *p,
 {
     g->routed = calloc(shape->layers, sizeof *g->routed);
     g->router = calloc(shape->layers, sizeof *g->router);
-    g->input = calloc((size_t)shape->layers * g->dimension + 1, sizeof *g->input);
+    g->input = calloc((size_t)shape->layers * g->stride + 1, sizeof *g->input);
     g->logit = calloc(shape->experts, sizeof *g->logit);
     if (!g->routed || !g->router || !g->input || !g->logit)
         return diag_no_memory(dg);
@@ -211,6 +210,7 @@ enum status generate_new(struct generator **out, const struct generate_params *p
     g->shape = *shape;
     g->shape.layer = NULL;
     g->dimension = (uint32_t)p->dimension;
+    g->stride = LATENT_STRIDE(g->dimension);
     g->fresh_turn = true;
     set_constants(g, p, seed);
     st = build(g, p, shape, dg);
@@ -343,7 +343,7 @@ void generate_token(struct generator *g, uint16_t *ids, int64_t *weights)
     for (uint32_t l = 0; l < g->shape.layers; l++) {
         if (!g->routed[l])
             continue;
-        int16_t *input = g->input + (size_t)l * g->dimension;
+        int16_t *input = g->input + (size_t)l * g->stride;
         latent_router_turn(&g->router[l], g->cosine_q30, g->sine_q30, state);
         see_state(g, state, input);
         compute_logits(g, l, input, &g->layer_draws);
@@ -359,7 +359,7 @@ void generate_guess(struct generator *g, uint32_t made_at, uint32_t target, uint
     assert(made_at < g->shape.layers && target < g->shape.layers);
     assert(g->routed[made_at] && g->routed[target]);
     assert(count >= 1 && count <= GENERATE_TOP_K_MAX && count <= g->shape.experts);
-    compute_logits(g, target, g->input + (size_t)made_at * g->dimension, &g->guess_draws);
+    compute_logits(g, target, g->input + (size_t)made_at * g->stride, &g->guess_draws);
     choose(g->logit, g->shape.experts, count, ids);
     weigh(g, ids, count, scores);
 }

@@ -32,7 +32,7 @@
 /* Ratios are parts in 10^9. */
 struct generate_params {
     uint64_t router_seed;
-    uint64_t dimension; /* 0, or a multiple of 16 up to GENERATE_DIMENSION_MAX */
+    uint64_t dimension; /* even, up to GENERATE_DIMENSION_MAX */
     uint64_t context_share, sequence_share, domain_share, token_share, layer_share;
     uint64_t context_memory; /* correlation of the context from one token to the next, below 1 */
     uint64_t domains, domain_switch;

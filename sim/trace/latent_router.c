@@ -71,7 +71,8 @@ enum status latent_router_init(struct latent_router *r, uint64_t seed, uint32_t 
     *r = (struct latent_router){
         .experts = experts,
         .dimension = dimension,
-        .rows = calloc((size_t)experts * dimension + 1, sizeof *r->rows),
+        .stride = LATENT_STRIDE(dimension),
+        .rows = calloc((size_t)experts * LATENT_STRIDE(dimension) + 1, sizeof *r->rows),
         .bias = calloc(experts, sizeof *r->bias),
         .pairs = calloc(dimension / 2 + 1, sizeof *r->pairs),
     };
@@ -80,7 +81,7 @@ enum status latent_router_init(struct latent_router *r, uint64_t seed, uint32_t 
     struct pcg draws;
     open_stream(&draws, seed, layer, "rows");
     for (uint32_t e = 0; e < experts; e++)
-        draw_row(&draws, r->rows + (size_t)e * dimension, dimension);
+        draw_row(&draws, r->rows + (size_t)e * r->stride, dimension);
     open_stream(&draws, seed, layer, "bias");
     for (uint32_t e = 0; e < experts; e++)
         r->bias[e] = draw_bias(&draws, spread, dimension);
@@ -108,11 +109,11 @@ void latent_router_turn(const struct latent_router *r, int64_t cosine_q30, int64
 }
 
 /* The mask tells the compiler that no remainder is left after whole vectors. */
-static int32_t dot(const int16_t *restrict row, const int16_t *restrict input, uint32_t dimension)
+static int32_t dot(const int16_t *restrict row, const int16_t *restrict input, uint32_t stride)
 {
     int32_t sum = 0;
-    dimension &= ~(LATENT_BLOCK - 1u);
-    for (uint32_t i = 0; i < dimension; i++)
+    stride &= ~(LATENT_BLOCK - 1u);
+    for (uint32_t i = 0; i < stride; i++)
         sum += (int32_t)row[i] * input[i];
     return sum;
 }
@@ -120,5 +121,5 @@ static int32_t dot(const int16_t *restrict row, const int16_t *restrict input, u
 void latent_router_logits(const struct latent_router *r, const int16_t *input, int32_t *logit)
 {
     for (uint32_t e = 0; e < r->experts; e++)
-        logit[e] = dot(r->rows + (size_t)e * r->dimension, input, r->dimension) + r->bias[e];
+        logit[e] = dot(r->rows + (size_t)e * r->stride, input, r->stride) + r->bias[e];
 }

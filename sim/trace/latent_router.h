@@ -13,8 +13,10 @@
 
 #define LATENT_DIMENSION_MAX 64
 #define LATENT_BLOCK         16
-#define LATENT_INPUT_BITS    10
-#define LATENT_INPUT_MAX     (4 << LATENT_INPUT_BITS)
+/* Entries of a row or an input: whole vectors, zeros after the first `dimension`. */
+#define LATENT_STRIDE(dimension) (((dimension) + LATENT_BLOCK - 1u) & ~(LATENT_BLOCK - 1u))
+#define LATENT_INPUT_BITS        10
+#define LATENT_INPUT_MAX         (4 << LATENT_INPUT_BITS)
 
 /* Two coordinates that a rotation mixes. */
 struct latent_pair {
@@ -22,10 +24,11 @@ struct latent_pair {
 };
 
 struct latent_router {
-    uint32_t experts,
-        dimension; /* dimension a multiple of LATENT_BLOCK, at most LATENT_DIMENSION_MAX */
-    int16_t *rows; /* experts x dimension, each of length sqrt(dimension) */
-    int32_t *bias; /* experts, 1.0 = 2^20 */
+    uint32_t experts;
+    uint32_t dimension;        /* even, at most LATENT_DIMENSION_MAX */
+    uint32_t stride;           /* LATENT_STRIDE(dimension) */
+    int16_t *rows;             /* experts x stride, each of length sqrt(dimension), zeros behind */
+    int32_t *bias;             /* experts, 1.0 = 2^20 */
     struct latent_pair *pairs; /* dimension / 2 */
 };
 
@@ -40,7 +43,7 @@ void latent_router_free(struct latent_router *r);
  * are given. */
 void latent_router_turn(const struct latent_router *r, int64_t cosine_q30, int64_t sine_q30,
                         int32_t *state);
-/* Logits of all experts, 1.0 = 2^20; their deviation is sqrt(dimension). */
+/* Logits of all experts for an input of `stride` entries, 1.0 = 2^20; their deviation is sqrt(dimension). */
 void latent_router_logits(const struct latent_router *r, const int16_t *input, int32_t *logit);
 
 /* a * x + b * y, rounded, for factors in Q30. */
