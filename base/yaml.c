@@ -37,6 +37,7 @@ static enum status parser_error(const yaml_parser_t *parser, const struct source
     const char *problem = parser->problem ? parser->problem : "unknown problem";
     size_t line = 1;
     switch (parser->error) {
+    case YAML_NO_ERROR: /* the loader fails without a reason if it finds no memory for a node */
     case YAML_MEMORY_ERROR:
         return diag_no_memory(dg);
     case YAML_READER_ERROR:

@@ -2,6 +2,7 @@
 #include "tests/support.h"
 
 #include "base/outfile.h"
+#include "tests/allocations.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -214,6 +215,30 @@ static void a_full_or_closed_standard_output_is_an_error(void **state)
     close(ends[1]);
 }
 
+static void any_allocation_may_fail(void **state)
+{
+    struct outfile *f;
+    const char *path = temp_path("memory.csv");
+    (void)state;
+    NEED_ALLOCATIONS();
+    write_file(path, "old");
+    size_t before = allocations_count();
+    assert_ok(outfile_open(&f, path, &dg));
+    size_t calls = allocations_count() - before;
+    outfile_abandon(f);
+    for (size_t n = 1; n <= calls; n++) {
+        allocations_fail_at(n);
+        enum status status = outfile_open(&f, path, &dg);
+        allocations_fail_at(0);
+        if (status == ST_OK)
+            outfile_abandon(f); /* what failed was not needed */
+        else
+            assert_null(f);
+        expect_content(path, "old");
+        assert_int_equal(count_files("memory.csv"), 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +252,7 @@ int main(void)
         cmocka_unit_test(a_special_file_is_written_directly),
         cmocka_unit_test(a_dash_is_standard_output),
         cmocka_unit_test(a_full_or_closed_standard_output_is_an_error),
+        cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

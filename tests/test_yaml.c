@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/yaml.h"
+#include "tests/allocations.h"
 
 #include <sys/stat.h>
 
@@ -441,6 +442,26 @@ static void damaged_files_are_read_or_refused_with_one_line(void **state)
     assert_in_range(accepted, 100, 3000); /* neither always refused nor never */
 }
 
+static void any_allocation_may_fail(void **state)
+{
+    struct loaded l;
+    (void)state;
+    NEED_ALLOCATIONS();
+    size_t before = allocations_count();
+    assert_ok(load(&l, sample, "storage.0.latency", "80us"));
+    size_t calls = allocations_count() - before;
+    unload(&l);
+    for (size_t n = 1; n <= calls; n++) {
+        allocations_fail_at(n);
+        enum status status = load(&l, sample, "storage.0.latency", "80us");
+        allocations_fail_at(0);
+        unload(&l);
+        if (status != ST_NO_MEMORY)
+            assert_non_null(strstr(dg.text, "out of memory"));
+        assert_int_not_equal(status, ST_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +479,7 @@ int main(void)
         cmocka_unit_test(an_override_passes_the_checks_of_the_file),
         cmocka_unit_test(an_override_of_a_wrong_path_is_refused),
         cmocka_unit_test(damaged_files_are_read_or_refused_with_one_line),
+        cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
