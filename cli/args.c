@@ -220,6 +220,8 @@ static enum status check_complete(struct args *a, const struct command *c, struc
         if (st != ST_OK)
             return st;
     }
+    if (c->no_set && args_given(a, "set"))
+        return diag_set(dg, ST_USAGE, "--set: %s reads no description", c->name);
     if (a->positional_count < c->positional_min)
         return diag_set(dg, ST_USAGE, "an argument is missing: memwall %s %s", c->name, c->usage);
     if (a->positional_count > c->positional_max)
@@ -247,9 +249,11 @@ enum status args_parse(struct args **out, const struct command *c, int argc, cha
     return ST_OK;
 }
 
-static void help_table(const struct option *o)
+static void help_table(const struct option *o, bool no_set)
 {
     for (; o && o->name; o++) {
+        if (no_set && strcmp(o->name, "set") == 0)
+            continue;
         char left[96];
         snprintf(left, sizeof left, "--%s%s%s", o->name, o->argument ? " " : "",
                  o->argument ? o->argument : "");
@@ -263,8 +267,8 @@ static void help_table(const struct option *o)
 void args_help(const struct command *c)
 {
     printf("memwall %s %s\n%s\n\n", c->name, c->usage, c->summary);
-    help_table(c->options);
-    help_table(common);
+    help_table(c->options, false);
+    help_table(common, c->no_set);
     printf("\nexample: %s\n", c->example);
 }
 

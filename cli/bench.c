@@ -6,7 +6,7 @@
 
 #include "base/pcg.h"
 #include "base/stats.h"
-#include "sim/replay/replay.h"
+#include "sim/replay/replay_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,6 +181,7 @@ const struct command command_bench_replay = {
     .usage = "[--repeats N]",
     .example = "memwall bench replay --format csv",
     .options = options,
+    .no_set = true,
     .run = bench_replay,
 };
 
@@ -190,5 +191,6 @@ const struct command command_bench_read = {
     .usage = "[--repeats N]",
     .example = "memwall bench read",
     .options = options,
+    .no_set = true,
     .run = bench_read,
 };

@@ -12,6 +12,7 @@ struct command {
     const struct option
         *options; /* ends with a NULL name; --format --seed --set --help are common */
     size_t positional_min, positional_max;
+    bool no_set; /* reads no description: --set is misuse */
     enum status (*run)(struct args *a, struct diag *dg);
 };
 

@@ -62,6 +62,16 @@ static void print_commands(FILE *f, const char *prefix)
             fprintf(f, "  %-16s %s\n", (*c)->name, (*c)->summary);
 }
 
+/* The exit code after something was printed by hand. */
+static int printed(void)
+{
+    struct diag dg;
+    if (flush_stdout(&dg) == ST_OK)
+        return 0;
+    say("%s", dg.text);
+    return 1;
+}
+
 static int print_overview(void)
 {
     printf("memwall " MEMWALL_VERSION
@@ -69,33 +79,52 @@ static int print_overview(void)
            "why\n\n");
     print_commands(stdout, NULL);
     printf("\n  memwall COMMAND --help   options and an example\n");
-    struct diag dg;
-    return flush_stdout(&dg) == ST_OK ? 0 : 1;
+    return printed();
 }
 
-static int unknown_command(int argc, char **argv)
+/* Says that `word`, or `word next`, is not what was expected, with the nearest of the commands that begin
+ * with `prefix`, or all of their second words. */
+static int unknown_command(const char *prefix, const char *word, const char *next)
 {
-    size_t n = strlen(argv[0]);
-    for (const struct command *const *c = commands; *c; c++)
-        if (strncmp((*c)->name, argv[0], n) == 0 && (*c)->name[n] == ' ') {
-            if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-                print_commands(stdout, argv[0]);
-                return 0;
-            }
-            say("'%s' needs one of these:", argv[0]);
-            print_commands(stderr, argv[0]);
-            return 2;
-        }
     const char *names[64];
-    size_t count = 0;
-    for (const struct command *const *c = commands; *c && count < 64; c++)
-        names[count++] = (*c)->name;
-    const char *near = nearest_name(argv[0], names, count);
-    if (near)
-        say("unknown command '%s' (did you mean '%s'?)", argv[0], near);
+    char listed[256] = "";
+    size_t count = 0, skip = strlen(prefix);
+    for (const struct command *const *c = commands; *c && count < 64; c++) {
+        if (strncmp((*c)->name, prefix, skip) != 0)
+            continue;
+        names[count++] = (*c)->name + skip;
+        size_t used = strlen(listed);
+        snprintf(listed + used, sizeof listed - used, "%s%s", used ? ", " : "", (*c)->name + skip);
+    }
+    char both[64];
+    snprintf(both, sizeof both, "%s %s", word ? word : "", next ? next : "");
+    const char *near = word ? nearest_name(word, names, count) : NULL;
+    if (!near && word && next)
+        near = nearest_name(both, names, count);
+    if (!word)
+        say("'%.*s' needs one of %s", (int)skip - 1, prefix, listed);
+    else if (near)
+        say("unknown command '%s%s' (did you mean '%s%s'?)", prefix, word, prefix, near);
+    else if (skip)
+        say("unknown command '%s%s': there are %s", prefix, word, listed);
     else
-        say("unknown command '%s' (memwall --help lists them)", argv[0]);
+        say("unknown command '%s' (memwall --help lists them)", word);
     return 2;
+}
+
+/* What no command answers to: perhaps the first word of several commands ("trace"). */
+static int incomplete_command(int argc, char **argv)
+{
+    char prefix[64];
+    int n = snprintf(prefix, sizeof prefix, "%s ", argv[0]);
+    for (const struct command *const *c = commands; n < (int)sizeof prefix && *c; c++)
+        if (strncmp((*c)->name, prefix, (size_t)n) == 0) {
+            if (argc == 1 || strcmp(argv[1], "--help") != 0)
+                return unknown_command(prefix, argc > 1 ? argv[1] : NULL, NULL);
+            print_commands(stdout, prefix);
+            return printed();
+        }
+    return unknown_command("", argv[0], argc > 1 ? argv[1] : NULL);
 }
 
 static int run(const struct command *c, int argc, char **argv)
@@ -106,14 +135,14 @@ static int run(const struct command *c, int argc, char **argv)
     if (st == ST_OK && args_flag(a, "help")) {
         args_help(c);
         args_free(a);
-        return flush_stdout(&dg) == ST_OK ? 0 : 1;
+        return printed();
     }
     if (st == ST_OK) {
         st = c->run(a, &dg);
         args_free(a);
     }
     if (st == ST_OK)
-        return 0;
+        return printed();
     say("%s", dg.text);
     return st == ST_USAGE ? 2 : 1;
 }
@@ -125,12 +154,12 @@ int main(int argc, char **argv)
         return print_overview();
     if (strcmp(argv[1], "--version") == 0) {
         printf("memwall " MEMWALL_VERSION "\n");
-        return 0;
+        return printed();
     }
     for (const struct command *const *c = commands; *c; c++) {
         int words = match((*c)->name, argc - 1, argv + 1);
         if (words > 0)
             return run(*c, argc - 1 - words, argv + 1 + words);
     }
-    return unknown_command(argc - 1, argv + 1);
+    return incomplete_command(argc - 1, argv + 1);
 }

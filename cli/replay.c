@@ -5,7 +5,7 @@
 
 #include "base/progress.h"
 #include "sim/replay/feed.h"
-#include "sim/replay/replay.h"
+#include "sim/replay/replay_run.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -187,5 +187,6 @@ const struct command command_replay = {
     .example = "memwall replay --trace tests/data/demo.trace.csv --policy lru,s3fifo,belady "
                "--cache 1GiB,4GiB",
     .options = options,
+    .no_set = true,
     .run = replay_command,
 };

@@ -43,5 +43,6 @@ const struct command command_trace_convert = {
     .options = options,
     .positional_min = 1,
     .positional_max = 1,
+    .no_set = true,
     .run = trace_convert,
 };

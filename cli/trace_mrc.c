@@ -6,7 +6,7 @@
 
 #include "base/progress.h"
 #include "sim/replay/mattson.h"
-#include "sim/replay/replay.h"
+#include "sim/replay/replay_run.h"
 
 static const struct option options[] = {
     {"scope", OPTION_CHOICE, "global|layer", "one cache, or an equal number of slots a layer",
@@ -145,5 +145,6 @@ const struct command command_trace_mrc = {
     .options = options,
     .positional_min = 1,
     .positional_max = 1,
+    .no_set = true,
     .run = trace_mrc,
 };
