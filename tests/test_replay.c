@@ -5,7 +5,7 @@
 #include "base/csv.h"
 #include "sim/replay/feed.h"
 #include "sim/replay/mattson.h"
-#include "sim/replay/replay.h"
+#include "sim/replay/replay_run.h"
 
 #define MIB (UINT64_C(1) << 20)
 

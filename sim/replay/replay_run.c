@@ -1,6 +1,6 @@
-/* replay.c -- see replay.h. The first driver of sim/policy: it feeds batches, predictions and layer ends,
+/* replay_run.c -- see replay_run.h. The first driver of sim/policy: it feeds batches, predictions and layer ends,
  * and counts. */
-#include "sim/replay/replay.h"
+#include "sim/replay/replay_run.h"
 
 #include "sim/replay/feed.h"
 

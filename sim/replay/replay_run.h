@@ -1,6 +1,6 @@
-/* replay.h -- a trace through the cache decisions without time: hits, bytes and the command stream. */
-#ifndef SIM_REPLAY_REPLAY_H
-#define SIM_REPLAY_REPLAY_H
+/* replay_run.h -- a trace through the cache decisions without time: hits, bytes and the command stream. */
+#ifndef SIM_REPLAY_REPLAY_RUN_H
+#define SIM_REPLAY_REPLAY_RUN_H
 
 #include "sim/policy/decide.h"
 #include "sim/trace/trace.h"
