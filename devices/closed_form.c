@@ -33,12 +33,23 @@ static uint64_t places(const struct storage *s, uint64_t depth)
     return s->queue_depth.given && s->queue_depth.amount ? at_most(q, s->queue_depth.amount) : q;
 }
 
+/* What a nand description delivers: every plane one page a read time, over its channel's bus. */
+static uint64_t nand_Bps(const struct storage *s)
+{
+    if (!s->channels.given || !s->bus_bandwidth.given || !s->read_time.given)
+        return UINT64_MAX;
+    wide bus = (wide)s->channels.amount * s->bus_bandwidth.amount;
+    wide planes = (wide)s->channels.amount * s->dies_per_channel.amount * s->planes.amount;
+    wide array = planes * s->page_bytes.amount * NS_PER_S / s->read_time.amount;
+    return at_most(saturated(bus < array ? bus : array), RATE_MAX);
+}
+
 /* The pipe all reads share, or UINT64_MAX. */
 static uint64_t pipe_Bps(const struct storage *s)
 {
-    uint64_t pipe = UINT64_MAX;
+    uint64_t pipe = s->model == STORAGE_NAND ? nand_Bps(s) : UINT64_MAX;
     if (s->bandwidth.given)
-        pipe = at_most(s->bandwidth.amount, RATE_MAX);
+        pipe = at_most(pipe, at_most(s->bandwidth.amount, RATE_MAX));
     if (s->link_bandwidth.given)
         pipe = at_most(pipe, s->link_bandwidth.amount);
     return pipe;
@@ -52,7 +63,9 @@ struct read_time {
 
 static struct read_time read_time(const struct storage *s, uint64_t bytes)
 {
-    uint64_t latency = s->latency.given ? at_most(s->latency.amount, LATENCY_MAX) : 0;
+    const struct value *fixed =
+        s->model == STORAGE_NAND && !s->latency.given ? &s->read_time : &s->latency;
+    uint64_t latency = fixed->given ? at_most(fixed->amount, LATENCY_MAX) : 0;
     if (!s->lane_bandwidth.given)
         return (struct read_time){latency, 1};
     uint64_t lane = at_most(s->lane_bandwidth.amount, RATE_MAX);

@@ -113,8 +113,10 @@ MUST_CHECK enum status device_names(struct arena *arena, const char *catalogue,
  *   rate(c, q) = min(bandwidth, link_bandwidth, q*c/(latency + c/lane_bandwidth), iops*c)
  *
  * in B/s, for reads of c = `bytes` with q = `depth` of them under way (0 counts as 1; never more than
- * queue_depth). Values that are not given do not limit; if none limits the result is UINT64_MAX. It
- * never falls when a bandwidth, the depth or the read size grows, nor when the latency shrinks. */
+ * queue_depth). A nand description is also bound by its buses, channels*bus_bandwidth, and by its array,
+ * a page of every plane each read_time; its latency is the read_time unless stated. Values that are
+ * not given do not limit; if none limits the result is UINT64_MAX. It never falls when a bandwidth, the
+ * depth or the read size grows, nor when the latency shrinks. */
 uint64_t storage_closed_rate_Bps(const struct storage *s, uint64_t bytes, uint64_t depth);
 /* n reads of `bytes` each from idle, `depth` of them under way at a time, rounded up to whole ns:
  *

@@ -119,7 +119,7 @@ static enum status set_value(struct device *d, const char *override, struct diag
     if (!text)
         return diag_no_memory(dg);
     char name[256];
-    snprintf(name, sizeof name, "%s %s", SOURCE, override);
+    snprintf(name, sizeof name, "%s %.*s", SOURCE, (int)length, override);
     struct yaml_doc *doc = NULL;
     struct yaml_field row[2] = {*t.field, {.key = NULL}};
     row[0].offset = 0;

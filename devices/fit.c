@@ -17,8 +17,8 @@
 #define UNDETERMINED 1.0
 /* Reads above this size say nothing of the small reads that iops bounds. */
 #define SMALL_READ 16384
-/* Akaike's criterion: how much better a model with iops must be to be believed. */
-#define AIC_GAIN 4.0
+/* Times Akaike's penalty a parameter: chance alone earns that in one table of twenty. */
+#define PENALTY 2.0
 
 static const char *const keys[FIT_PARAMETERS] = {"latency", "lane_bandwidth", "bandwidth", "iops"};
 
@@ -38,12 +38,14 @@ static size_t limits_of(struct limit limits[3], const bool *given, const double 
                         double q)
 {
     size_t n = 0;
-    double fixed = amount[FIT_LATENCY] / NS_PER_S;
+    double fixed = given[FIT_LATENCY] ? amount[FIT_LATENCY] / NS_PER_S : 0;
     double stream = given[FIT_LANE] ? c / amount[FIT_LANE] : 0;
     memset(limits, 0, 3 * sizeof *limits);
-    limits[n].rate = q * c / (fixed + stream);
-    limits[n].slope[FIT_LATENCY] = -fixed / (fixed + stream);
-    limits[n++].slope[FIT_LANE] = stream / (fixed + stream);
+    if (given[FIT_LATENCY] || given[FIT_LANE]) {
+        limits[n].rate = q * c / (fixed + stream);
+        limits[n].slope[FIT_LATENCY] = -fixed / (fixed + stream);
+        limits[n++].slope[FIT_LANE] = stream / (fixed + stream);
+    }
     if (given[FIT_BANDWIDTH]) {
         limits[n].rate = amount[FIT_BANDWIDTH];
         limits[n++].slope[FIT_BANDWIDTH] = 1;
@@ -261,43 +263,22 @@ static enum status fit_given(struct storage_fit *f, const bool *given, enum fit_
     return ST_OK;
 }
 
-/* The least determined parameter beyond UNDETERMINED, or FIT_PARAMETERS. */
-static size_t undetermined(const struct storage_fit *f)
+static bool is_determined(const struct storage_fit *f)
 {
-    size_t worst = FIT_PARAMETERS;
     for (size_t p = 0; p < FIT_PARAMETERS; p++)
-        if (f->given[p] && f->half_width[p] > UNDETERMINED &&
-            (worst == FIT_PARAMETERS || f->half_width[p] > f->half_width[worst]))
-            worst = p;
-    return worst;
+        if (f->given[p] && !(f->half_width[p] <= UNDETERMINED))
+            return false;
+    return true;
 }
 
-static double akaike(const struct storage_fit *f)
+/* Akaike's criterion, corrected for small tables; less is better. */
+static double criterion(const struct storage_fit *f)
 {
-    double n = (double)f->rows;
-    return 2 * n * log(f->rms) + 2 * (double)f->fitted;
-}
-
-/* Fits, leaving out what the table does not determine. */
-static enum status fit_determined(struct storage_fit *f, bool *given, const struct rate_table *t,
-                                  struct diag *dg)
-{
-    for (;;) {
-        enum status st = fit_given(f, given, FIT_ROUNDED, t, dg);
-        if (st != ST_OK)
-            return st;
-        size_t worst = undetermined(f);
-        if (worst == FIT_PARAMETERS)
-            return ST_OK;
-        if (worst == FIT_LATENCY && given[FIT_LANE])
-            worst = FIT_LANE; /* the two share one slope; the latency is the one that stays */
-        if (worst == FIT_LATENCY)
-            return diag_set(dg, ST_MISFIT,
-                            "%s: the latency does not show in any row: smaller reads at a smaller "
-                            "depth are needed",
-                            t->name);
-        given[worst] = false;
-    }
+    double n = (double)f->rows, k = (double)f->fitted;
+    double rms = f->rms > 1e-9 ? f->rms : 1e-9; /* rates are whole B/s: nothing is more exact */
+    if (n <= k + 1)
+        return INFINITY;
+    return 2 * n * log(rms) + PENALTY * (2 * k + 2 * k * (k + 1) / (n - k - 1));
 }
 
 /* What a table covers decides what can be asked of it. */
@@ -329,6 +310,45 @@ static void add_fit_quality(struct storage_fit *f, const struct rate_table *t)
     f->rms = sqrt(sum / (double)t->count);
 }
 
+/* Which parameters the bits of `mask` name, if the table can tell them apart. */
+static bool is_candidate(bool *given, unsigned mask, const struct coverage *c)
+{
+    for (size_t p = 0; p < FIT_PARAMETERS; p++)
+        given[p] = mask >> p & 1;
+    /* At one depth a lane and the ceiling are the same line. */
+    return mask && (c->several_depths || !given[FIT_BANDWIDTH]) &&
+           (c->small_reads || !given[FIT_IOPS]);
+}
+
+/* The set of parameters that explains the table best among those that it determines. */
+static enum status fit_choose(struct storage_fit *best, const struct coverage *c,
+                              const struct rate_table *t, struct diag *dg)
+{
+    double least = INFINITY;
+    for (unsigned mask = 1; mask < 1u << FIT_PARAMETERS; mask++) {
+        bool given[FIT_PARAMETERS];
+        struct storage_fit f;
+        if (!is_candidate(given, mask, c))
+            continue;
+        enum status st = fit_given(&f, given, FIT_ROUNDED, t, dg);
+        if (st != ST_OK && st != ST_MISFIT)
+            return st;
+        if (st == ST_OK && is_determined(&f) && criterion(&f) < least) {
+            least = criterion(&f);
+            *best = f;
+        }
+    }
+    if (isinf(least))
+        return diag_set(dg, ST_MISFIT, "%s: %zu rows determine no parameter", t->name, t->count);
+    if (!best->given[FIT_LATENCY])
+        return diag_set(
+            dg, ST_MISFIT,
+            "%s: the latency does not show in any row: smaller reads at a smaller depth "
+            "are needed",
+            t->name);
+    return ST_OK;
+}
+
 static enum status fit_best(struct storage_fit *out, const struct rate_table *t,
                             enum fit_corner corner, struct diag *dg)
 {
@@ -337,27 +357,15 @@ static enum status fit_best(struct storage_fit *out, const struct rate_table *t,
         return diag_set(dg, ST_MISFIT,
                         "%s: rows of one read size: latency and lane rate cannot be told apart",
                         t->name);
-    /* At one depth a lane and the ceiling are the same line. */
-    bool given[FIT_PARAMETERS] = {true, true, c.several_depths, false};
-    enum status st = fit_determined(out, given, t, dg);
-    if (st != ST_OK)
-        return st;
-    struct storage_fit with_iops;
-    bool more[FIT_PARAMETERS];
-    memcpy(more, given, sizeof more);
-    more[FIT_IOPS] = true;
-    if (c.small_reads && t->count > out->fitted + 2 &&
-        fit_given(&with_iops, more, FIT_ROUNDED, t, dg) == ST_OK &&
-        undetermined(&with_iops) == FIT_PARAMETERS && akaike(&with_iops) + AIC_GAIN < akaike(out))
-        *out = with_iops;
-    if (corner == FIT_SHARP) {
+    enum status st = fit_choose(out, &c, t, dg);
+    if (st == ST_OK && corner == FIT_SHARP) {
+        bool given[FIT_PARAMETERS];
         memcpy(given, out->given, sizeof given);
         st = fit_given(out, given, FIT_SHARP, t, dg);
     }
-    if (st != ST_OK)
-        return st;
-    add_fit_quality(out, t);
-    return ST_OK;
+    if (st == ST_OK)
+        add_fit_quality(out, t);
+    return st;
 }
 
 enum status storage_fit_run(struct storage_fit *out, const struct rate_table *t,

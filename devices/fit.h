@@ -10,10 +10,11 @@
  * positive), residuals are relative (fitted/measured - 1), so that a 4 KiB row counts as much as an
  * 8 MiB row; several starts, the best end wins.
  *
- * A parameter that the table does not determine (its 90 % interval is wider than the value itself) is
- * left out and the rest fitted again: no lane_bandwidth if every row is at the ceiling or at the
- * latency; no bandwidth if no row is at the ceiling; iops only if there are reads of at most
- * 16 KiB and it earns its place by Akaike's criterion. A table that does not even determine the latency is refused.
+ * Every subset of the parameters is tried; of those that the table determines (no 90 % interval wider
+ * than its value) the best by Akaike's criterion is taken. So there is no lane_bandwidth if every row
+ * is at the ceiling or at the latency, no bandwidth if no row is at the ceiling or all are of one depth,
+ * iops only if there are reads of at most 16 KiB and they need it. A table in which not even the
+ * latency shows is refused.
  *
  * These are parameters of a formula, not of a machine: the storage station of the simulator is
  * fitted by itself. Results are for people and files, never recomputed at run time. */
