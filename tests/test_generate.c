@@ -1,5 +1,6 @@
 /* test_generate.c -- the latent-state router: that it is what generate.h says, and that every preset in the
  * catalogue still gives the figures it was fitted to. */
+#include "tests/allocations.h"
 #include "tests/support.h"
 
 #include "base/hash.h"
@@ -318,7 +319,68 @@ static void what_is_out_of_range_is_refused_by_name(void **state)
     assert_int_equal(generate_trace(&t, &good, &plan, &dg), ST_RANGE);
 }
 
+static void a_token_needs_no_new_memory(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    struct generate_params p = plain();
+    struct generator *g = generator_of(&p, 1);
+    uint16_t ids[LAYERS * TOP_K], guess[TOP_K];
+    int64_t weights[LAYERS * TOP_K], scores[TOP_K];
+    size_t before = allocations_count();
+    for (int t = 0; t < 100; t++) {
+        if (t == 50)
+            generate_turn(g);
+        generate_token(g, ids, weights);
+        generate_guess(g, 0, 2, TOP_K, guess, scores);
+    }
+    assert_int_equal(allocations_count(), before);
+    generate_free(g);
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    struct generate_params p = plain();
+    struct generate_plan plan = plan_of(1, 1, 2, 3);
+    plan.guess_distance = 1;
+    enum status st = ST_NO_MEMORY;
+    size_t n = 1;
+    for (; st != ST_OK; n++) {
+        struct trace *t = NULL;
+        struct trace_stats *s = NULL;
+        allocations_fail_at(n);
+        st = generate_trace(&t, &p, &plan, &dg);
+        if (st == ST_OK)
+            st = trace_stats_new(&s, t, &dg);
+        allocations_fail_at(0);
+        assert_true(st == ST_OK || st == ST_NO_MEMORY);
+        trace_stats_free(s);
+        trace_free(t);
+    }
+    assert_true(n > 40);
+}
+
 /* ---- presets ---- */
+
+static void any_allocation_of_a_preset_may_fail(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    enum status st = ST_NO_MEMORY;
+    size_t n = 1;
+    for (; st != ST_OK; n++) {
+        struct preset *p = NULL;
+        allocations_fail_at(n);
+        st = preset_load(&p, PRESETS "/uniform.yaml", NULL, NULL, 0, &dg);
+        allocations_fail_at(0);
+        if (st != ST_OK && st != ST_NO_MEMORY)
+            fail_msg("allocation %zu: %s", n, dg.text);
+        preset_free(p);
+    }
+    assert_true(n > 10);
+}
 
 static void an_unknown_preset_names_the_nearest(void **state)
 {
@@ -461,6 +523,9 @@ int main(void)
         cmocka_unit_test(without_a_state_choices_are_independent_and_uniform),
         cmocka_unit_test(layers_without_experts_are_left_alone),
         cmocka_unit_test(what_is_out_of_range_is_refused_by_name),
+        cmocka_unit_test(a_token_needs_no_new_memory),
+        cmocka_unit_test(any_allocation_may_fail),
+        cmocka_unit_test(any_allocation_of_a_preset_may_fail),
         cmocka_unit_test(an_unknown_preset_names_the_nearest),
         cmocka_unit_test(a_preset_is_read_strictly),
         cmocka_unit_test(an_override_replaces_a_parameter),
