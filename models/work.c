@@ -92,8 +92,8 @@ static void count_experts(struct work *out, const struct layer *l, uint64_t toke
     uint64_t biases = experts * l->expert_bias_params;
     out->ops[GROUP_EXPERT] = narrow(2 * (wide)uses * l->expert_params);
     out->weight_bytes[GROUP_EXPERT] = unique_experts * l->expert_bytes;
-    out->ops[GROUP_OTHER] = narrow(2 * (wide)tokens * (l->params[GROUP_OTHER] - biases) +
-                                   (wide)uses * l->expert_bias_params);
+    wide vectors = (wide)tokens * (l->params[GROUP_OTHER] - biases);
+    out->ops[GROUP_OTHER] = narrow(2 * (vectors + (wide)uses * l->expert_bias_params));
     out->weight_bytes[GROUP_OTHER] -= (experts - unique_experts) * l->expert_bias_bytes;
 }
 
