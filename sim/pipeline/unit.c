@@ -1,0 +1,128 @@
+/* unit.c -- see unit.h. */
+#include "sim/pipeline/unit.h"
+
+#include "base/fixed.h"
+#include "sim/roofline/estimate.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct unit {
+    struct evq *q;
+    struct unit_setup setup;
+    uint32_t kernel_class;
+    bool busy;
+    uint64_t started_ns, busy_ns, charged_ns;
+    struct kernel kernel;
+    evq_fn *done;
+    void *self;
+};
+
+enum status unit_new(struct unit **out, struct evq *q, const struct unit_setup *s, struct diag *dg)
+{
+    struct unit *u = calloc(1, sizeof *u);
+    if (!u)
+        return diag_no_memory(dg);
+    u->q = q;
+    u->setup = *s;
+    struct flow_class c = {&s->memory, 1, s->memory_Bps, s->weight};
+    enum status st = flow_class_add(s->net, &c, &u->kernel_class, dg);
+    if (st == ST_OK && evq_reserve(q, 2) != ST_OK)
+        st = diag_no_memory(dg);
+    if (st != ST_OK) {
+        free(u);
+        return st;
+    }
+    *out = u;
+    return ST_OK;
+}
+
+void unit_free(struct unit *u)
+{
+    free(u);
+}
+
+bool unit_busy(const struct unit *u)
+{
+    return u->busy;
+}
+
+uint64_t unit_busy_ns(const struct unit *u)
+{
+    return u->busy_ns;
+}
+
+void unit_charge(struct unit *u, uint64_t cpu_ns)
+{
+    u->charged_ns += cpu_ns;
+}
+
+uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k)
+{
+    uint64_t memory = time_for(k->bytes, u->setup.memory_Bps),
+             compute = time_for(k->ops, u->setup.ops_per_s);
+    return (memory > compute ? memory : compute) + k->calls * u->setup.call_ns + k->fixed_ns;
+}
+
+static void after(struct unit *u, uint64_t ns, evq_fn *fn)
+{
+    enum status st = evq_at(u->q, evq_now_ns(u->q) + ns, fn, u);
+    assert(st == ST_OK && "unit_new reserved the event");
+    (void)st;
+}
+
+/* The kernel's own work is done; what reads took from its cores is still owed. */
+static void finish(struct evq *q, void *self)
+{
+    struct unit *u = self;
+    if (u->charged_ns > 0) {
+        uint64_t owed = u->charged_ns;
+        u->charged_ns = 0;
+        after(u, owed, finish);
+        return;
+    }
+    u->busy = false;
+    u->busy_ns += evq_now_ns(q) - u->started_ns;
+    u->done(q, u->self);
+}
+
+/* The fastest this kernel can draw its bytes, so that its operations keep up. */
+static uint64_t kernel_cap_Bps(const struct unit *u)
+{
+    uint64_t compute_ns = time_for(u->kernel.ops, u->setup.ops_per_s);
+    uint64_t cap = compute_ns ? fixed_mul_div(u->kernel.bytes, 1000000000, compute_ns) : UINT64_MAX;
+    cap = cap < u->setup.memory_Bps ? cap : u->setup.memory_Bps;
+    return cap ? cap : 1;
+}
+
+static void stream(struct evq *q, void *self)
+{
+    (void)q;
+    struct unit *u = self;
+    flow_set_cap(u->setup.net, u->kernel_class, kernel_cap_Bps(u));
+    enum status st =
+        flow_start(u->setup.net, u->kernel_class,
+                   &(struct flow){.bytes = u->kernel.bytes, .done = finish, .self = u});
+    assert(st == ST_OK && "the net has room for every flow of the pipeline");
+    (void)st;
+}
+
+void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self)
+{
+    assert(!u->busy);
+    u->busy = true;
+    u->started_ns = evq_now_ns(u->q);
+    u->kernel = *k;
+    u->done = done;
+    u->self = self;
+    if (u->setup.given_ns) {
+        uint64_t share = unit_estimate_ns(u, k);
+        after(u, fixed_mul_div(u->setup.given_ns, share, u->setup.given_share), finish);
+        return;
+    }
+    uint64_t fixed = k->calls * u->setup.call_ns + k->fixed_ns;
+    if (k->bytes > 0)
+        after(u, fixed, stream);
+    else
+        after(u, fixed + time_for(k->ops, u->setup.ops_per_s), finish);
+}

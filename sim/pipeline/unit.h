@@ -1,0 +1,46 @@
+/* unit.h -- the unit that computes: kernels one after another, each a fork-join over all its threads.
+ *
+ * A kernel costs its calls (launch, barrier), then streams its bytes from memory as one flow that
+ * shares the DRAM with everything else, never faster than its operations allow. CPU time that reads
+ * take from the unit's own cores (submission, completion) is paid when the running kernel ends, because a
+ * fork-join waits for its slowest thread. When the whole compute time of a token is given (a
+ * measurement), kernels take their share of it instead, and no flow. */
+#ifndef SIM_PIPELINE_UNIT_H
+#define SIM_PIPELINE_UNIT_H
+
+#include "sim/core/evq.h"
+#include "sim/core/flow.h"
+
+struct kernel {
+    uint64_t ops;
+    uint64_t bytes; /* read from the unit's memory */
+    uint64_t calls;
+    uint64_t fixed_ns; /* further time that nothing shortens */
+};
+
+struct unit_setup {
+    struct flow_net *net;
+    uint32_t memory;     /* resource the weights are read from */
+    uint32_t weight;     /* of a kernel against reads, >= 1 */
+    uint64_t memory_Bps; /* what this unit draws at most */
+    uint64_t ops_per_s;  /* reached */
+    uint64_t call_ns;
+    uint64_t given_ns;    /* all kernels of one token take this together; 0: not given */
+    uint64_t given_share; /* the closed-form time of one token's kernels, to share given_ns by */
+};
+
+struct unit;
+MUST_CHECK enum status unit_new(struct unit **out, struct evq *q, const struct unit_setup *s,
+                                struct diag *dg);
+void unit_free(struct unit *u);
+
+/* Runs `k`, then calls done(q, self). One kernel at a time. */
+void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self);
+bool unit_busy(const struct unit *u);
+/* CPU time taken from the unit's cores from now on. */
+void unit_charge(struct unit *u, uint64_t cpu_ns);
+/* Closed-form time of a kernel that has the memory to itself. */
+uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k);
+uint64_t unit_busy_ns(const struct unit *u);
+
+#endif
