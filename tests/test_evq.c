@@ -3,6 +3,7 @@
 
 #include "base/pcg.h"
 #include "sim/core/evq.h"
+#include "sim/core/hold.h"
 #include "tests/allocations.h"
 
 enum { LOG_MAX = 1 << 16 };
@@ -339,6 +340,29 @@ static void stepping_allocates_nothing(void **state)
     evq_free(q);
 }
 
+static uint64_t hold_fingerprint(uint64_t seed, uint64_t parts)
+{
+    struct diag dg;
+    struct hold *h = NULL;
+    uint64_t fingerprint = 0;
+    assert_ok(hold_new(&h, 1000, seed, &dg));
+    for (uint64_t i = 0; i < parts; i++)
+        fingerprint = hold_run(h, 12000 / parts);
+    hold_free(h);
+    return fingerprint;
+}
+
+static void the_hold_model_repeats_itself_for_a_seed(void **state)
+{
+    (void)state;
+    assert_true(hold_fingerprint(1, 1) == hold_fingerprint(1, 3));
+    assert_true(hold_fingerprint(1, 1) != hold_fingerprint(2, 1));
+    struct diag dg;
+    struct hold *h;
+    assert_int_equal(hold_new(&h, 0, 1, &dg), ST_RANGE);
+    assert_int_equal(hold_new(&h, EVQ_CAPACITY_MAX + 1, 1, &dg), ST_RANGE);
+}
+
 static void an_allocation_that_fails_leaves_the_queue_as_it_was(void **state)
 {
     (void)state;
@@ -379,6 +403,7 @@ int main(void)
         cmocka_unit_test(the_fingerprint_of_a_fixed_run_is_these_bytes),
         cmocka_unit_test(random_operations_match_a_sorted_list),
         cmocka_unit_test(stepping_allocates_nothing),
+        cmocka_unit_test(the_hold_model_repeats_itself_for_a_seed),
         cmocka_unit_test(an_allocation_that_fails_leaves_the_queue_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
