@@ -58,7 +58,7 @@ static void explain_time(const struct plan *p)
 {
     const struct timing *t = &p->timing;
     printf("\ntime of a token = flash + link + compute + memory + overhead, layer by layer\n");
-    line("flash", "E over misses of max(ceil(n/q)(t0 + c/B1), n*c/B_max), what is not hidden",
+    line("flash", "E over misses of max(ceil(n/q)(t0 + c/B1), t0 + n*c/B_max), what is not hidden",
          t->flash_ns, DIM_TIME);
     line("link", "link bytes / link rate, what is not hidden", t->link_ns, DIM_TIME);
     line("compute", "operations / (peak * share), where that exceeds bytes / rate", t->compute_ns,

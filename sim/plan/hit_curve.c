@@ -152,9 +152,19 @@ static uint64_t between(uint64_t a, uint64_t b, uint64_t at, uint64_t length)
     return a + fixed_mul_div(b - a, at, length);
 }
 
+/* Whole tokens that a look-up can count on when the cache holds `window_e6` of them: half a token less,
+ * but for the first step. All layers share the gap of one token, so between one and two tokens the
+ * ratio stays at the overlap of neighbours and then rises quickly (SYSTEMS F1). */
+static uint64_t remembered_e6(uint64_t window_e6)
+{
+    if (window_e6 <= 2 * E6)
+        return E6;
+    return window_e6 < 2 * E6 + E6 / 2 ? E6 + 2 * (window_e6 - 2 * E6) : window_e6 - E6 / 2;
+}
+
 static uint64_t ratio_in_window(const struct hit_curve *c, uint64_t window_e6)
 {
-    uint64_t g = window_e6 > E6 + E6 / 2 ? window_e6 - E6 / 2 : E6;
+    uint64_t g = remembered_e6(window_e6);
     size_t m = g / E6;
     if (m >= HIT_CURVE_TOKENS - 1)
         return ratio_at(c, HIT_CURVE_TOKENS - 1);

@@ -6,7 +6,7 @@
  * u(g+1) - u(g) (footprint theory: Denning and Schwartz 1972; Xiang et al., ASPLOS 2013). So
  *     h(C) = 1 - (u(g+1) - u(g))/K.
  * Half a token is taken from g, because the layer that looks up stands in the middle of the window's
- * last token. Against the published replays of two phone traces (data/bmoe) this lies within 2.4
+ * last token. Against the published replays of two phone traces (data/bmoe) this lies within 2.5
  * points at every budget. Below one token cycle T the formula has no g: there global LRU hits exactly
  * nothing up to T less one layer's share (SYSTEMS F1). The same u(M) is the union of a prefill chunk.
  *

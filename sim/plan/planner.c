@@ -25,8 +25,11 @@ static uint64_t part(uint64_t amount, uint64_t ratio)
     return fixed_mul_div(amount, ratio, RATIO_ONE);
 }
 
+/* That nothing hits below the token cycle is no estimate: there a draw changes nothing. */
 static uint64_t with_misses(uint64_t hit_ratio, uint64_t miss_factor)
 {
+    if (hit_ratio == 0)
+        return 0;
     uint64_t miss = part(RATIO_ONE - hit_ratio, miss_factor);
     return miss < RATIO_ONE ? RATIO_ONE - miss : 0;
 }
