@@ -2,6 +2,7 @@
 #include "models/gguf_model.h"
 
 #include "base/pcg.h"
+#include "tests/allocations.h"
 #include "tests/gguf_writer.h"
 #include "tests/support.h"
 
@@ -287,16 +288,18 @@ static void fused_gate_and_up_are_two_runs_of_one_tensor(void **state)
     writer_u32(&w, "qwen3moe.expert_count", 4);
     writer_u32(&w, "qwen3moe.expert_used_count", 1);
     gqa(&w, 0);
-    uint64_t before = w.data_bytes;
+    uint64_t from_first = w.data_bytes;
     writer_tensor(&w, "blk.0.ffn_gate_up_exps.weight", Q8_0, 32, 128, 4);
     writer_tensor(&w, "blk.0.ffn_down_exps.weight", Q8_0, 64, 32, 4);
+    uint64_t data_bytes = w.data_bytes;
     struct model *m = import(&w);
     const struct expert_extent *e = m->layers[0].extent;
     assert_int_equal(e[PART_GATE].bytes, 64 * 34);
     assert_int_equal(e[PART_GATE].stride_bytes, 128 * 34);
     assert_int_equal(e[PART_UP].offset, e[PART_GATE].offset + 64 * 34);
     assert_int_equal(e[PART_UP].stride_bytes, 128 * 34);
-    assert_int_equal((e[PART_GATE].offset - before) % 32, 0);
+    assert_int_equal(e[PART_DOWN].offset, e[PART_GATE].offset + 4 * 128 * 34);
+    assert_int_equal(m->file_bytes - e[PART_GATE].offset, data_bytes - from_first);
     assert_int_equal(m->layers[0].expert_params, 3 * 32 * 64);
     assert_int_equal(m->layers[0].ffn.matrices, 3);
     model_free(m);
@@ -570,6 +573,33 @@ static void mutated_metadata_never_crashes_the_import(void **state)
     free(file);
 }
 
+static void each_allocation_may_fail_once(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    struct gguf_writer w;
+    const char *path = temp_path("memory.gguf");
+    writer_start(&w);
+    writer_qwen3moe(&w, 3);
+    writer_save(&w, path);
+    writer_end(&w);
+    size_t failed = 0;
+    for (size_t n = 1;; n++) {
+        struct model *m;
+        struct diag dg = {.text = ""};
+        allocations_fail_at(n);
+        enum status s = gguf_model_load(&m, path, &dg);
+        allocations_fail_at(0);
+        if (s == ST_OK) {
+            model_free(m);
+            break;
+        }
+        assert_int_equal(s, ST_NO_MEMORY);
+        failed++;
+    }
+    assert_true(failed >= 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -589,6 +619,7 @@ int main(void)
         cmocka_unit_test(an_unknown_architecture_is_named_with_a_hint),
         cmocka_unit_test(tensors_that_contradict_the_metadata_are_refused),
         cmocka_unit_test(mutated_metadata_never_crashes_the_import),
+        cmocka_unit_test(each_allocation_may_fail_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
