@@ -49,6 +49,7 @@ const struct command command_device_fit = {
     .usage = "TABLE.csv [--state S] [--out PART.yaml]",
     .example = "memwall device fit tests/data/rates.csv --out /tmp/drive.yaml",
     .options = options,
+    .no_set = true,
     .positional_min = 1,
     .positional_max = 1,
     .run = run,

@@ -69,7 +69,7 @@ static enum status run(struct args *a, struct diag *dg)
     for (size_t i = 0; i < args_positional_count(a) && st == ST_OK; i++)
         st = fio_import(&t, args_positional(a, i), dg);
     if (st == ST_OK)
-        st = fio_storage(&s, &fit, &reason, &t, dg);
+        st = fio_storage(&s, &fit, &reason, fit_report_corner(a), &t, dg);
     if (st == ST_OK && t.write_jobs)
         say("%zu jobs that write are left out", t.write_jobs);
     if (st == ST_OK && args_given(a, "out")) {
@@ -96,6 +96,7 @@ const struct command command_device_import = {
     .usage = "FIO.json... [--out PART.yaml]",
     .example = "memwall device import tests/data/fio.json --out /tmp/drive.yaml",
     .options = options,
+    .no_set = true,
     .positional_min = 1,
     .positional_max = 64,
     .run = run,

@@ -106,5 +106,6 @@ const struct command command_device_list = {
     .usage = "[--class CLASS]",
     .example = "memwall device list --class phone",
     .options = options,
+    .no_set = true,
     .run = run,
 };

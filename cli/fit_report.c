@@ -27,7 +27,7 @@ static enum status print_parameters(const struct args *a, const struct storage_f
 {
     static const struct column columns[] = {{"parameter", CELL_TEXT, 0, false},
                                             {"value", CELL_TEXT, 0, false},
-                                            {"half_width_90", CELL_RATIO, 0, false},
+                                            {"half_width_90", CELL_NUMBER, 4, false},
                                             {"amount", CELL_COUNT, 0, true},
                                             {"unit", CELL_TEXT, 0, true}};
     struct report *r;
@@ -38,10 +38,10 @@ static enum status print_parameters(const struct args *a, const struct storage_f
         char text[QUANTITY_TEXT_MAX];
         if (!fit->given[p])
             continue;
-        uint64_t amount = (uint64_t)(fit->amount[p] + 0.5);
+        uint64_t amount = storage_fit_rounded(fit->amount[p]);
         report_text(r, fit_parameter_key((enum fit_parameter)p));
         report_text(r, quantity_round(text, amount, parameters[p].dim));
-        report_ratio(r, fit->half_width[p]);
+        report_number(r, fit->half_width[p]);
         report_count(r, amount);
         report_text(r, parameters[p].unit);
     }
@@ -55,7 +55,7 @@ static enum status print_residuals(const struct args *a, const struct storage_fi
                                             {"depth", CELL_COUNT, 0, false},
                                             {"measured_Bps", CELL_COUNT, 0, false},
                                             {"fitted_Bps", CELL_COUNT, 0, false},
-                                            {"residual_ratio", CELL_RATIO, 0, false}};
+                                            {"residual_ratio", CELL_NUMBER, 4, false}};
     struct report *r;
     enum status st = report_open(&r, a, columns, sizeof columns / sizeof *columns, dg);
     if (st != ST_OK)
@@ -66,8 +66,8 @@ static enum status print_residuals(const struct args *a, const struct storage_fi
         report_count(r, row->bytes);
         report_count(r, row->depth);
         report_count(r, row->rate_Bps);
-        report_count(r, (uint64_t)(rate + 0.5));
-        report_ratio(r, rate / (double)row->rate_Bps - 1);
+        report_count(r, storage_fit_rounded(rate));
+        report_number(r, rate / (double)row->rate_Bps - 1);
     }
     return report_close(r, dg);
 }

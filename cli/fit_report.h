@@ -1,4 +1,5 @@
-/* fit_report.h -- a closed-form fit on standard output: what `device fit` and `device import` share. */
+/* fit_report.h -- a closed-form fit on standard output: what `device fit` and `device import`
+ * share. */
 #ifndef CLI_FIT_REPORT_H
 #define CLI_FIT_REPORT_H
 

@@ -1,9 +1,9 @@
 /* closed_form.c -- storage_closed_* of device.h: SYSTEMS 1.4 by integers.
  *
- * With t0 in ns a read takes (t0*B1 + c*10^9)/B1 ns; multiplying through by B1 leaves whole numbers, so
- * the only rounding is the last division. Sizes: c <= 2^46, B1 <= 2^50, t0 <= 2^34 and 10^9 < 2^30 keep
- * every product below 2^128; larger arguments are taken as these bounds, beyond which no description
- * goes (device_schema.c). */
+ * With t0 in ns a read takes (t0*B1 + c*10^9)/B1 ns; multiplying through by B1 leaves whole
+ * numbers, so the only rounding is the last division. Sizes: c <= 2^46, B1 <= 2^50, t0 <= 2^34
+ * and 10^9 < 2^30 keep every product below 2^128; larger arguments are taken as these bounds,
+ * beyond which no description goes (device_schema.c). */
 #include "devices/device.h"
 
 #include <assert.h>

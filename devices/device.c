@@ -1,9 +1,10 @@
 /* device.c -- loading a description: the file, the parts it names, the overrides on top.
  *
- * Order: overrides of texts and choices (which part, which model) edit the document; the document is
- * read and checked as a whole; each storage entry is its part first and its own keys over that;
- * overrides of values go into the finished struct. So `--set storage.0.bandwidth=15GB/s` means the same
- * whether the file or a part gave the bandwidth, or neither. */
+ * Order: overrides of texts and choices (which part, which model) edit the document; the
+ * document is read and checked as a whole; each storage entry is its part first and its own keys
+ * over that; overrides of values go into the finished struct. So `--set
+ * storage.0.bandwidth=15GB/s` means the same whether the file or a part gave the bandwidth, or
+ * neither. */
 #include "devices/device.h"
 
 #include "base/fixed.h"

@@ -1,15 +1,15 @@
-/* device.h -- what a machine is: memory, storage, links, compute, power and heat, each value with its
- * kind and source.
+/* device.h -- what a machine is: memory, storage, links, compute, power and heat, each value with
+ * its kind and source.
  *
- * Filled from devices/desc/NAME.yaml (or any path). A storage entry may name a part
- * (`part: samsung-990-pro`, another file of the catalogue, of class storage) and override its values.
+ * Filled from devices/desc/NAME.yaml (or any path). A storage entry may name a part (`part:
+ * samsung-990-pro`, another file of the catalogue, of class storage) and override its values.
  * Members that a description leaves out have .given = false: whoever needs one says so, nothing is
  * made up. docs/device-format.md describes the file.
  *
- * compute[0] is what runs the model out of `dram`: the CPU of a machine; further units have their own
- * memory or share the DRAM. An accelerator (class accelerator) is described as the machine that its
- * own memory makes: dram is its HBM, compute[0] the accelerator, storage what it reads over its link.
- */
+ * compute[0] is what runs the model out of `dram`: the CPU of a machine; further units have
+ * their own memory or share the DRAM. An accelerator (class accelerator) is described as the
+ * machine that its own memory makes: dram is its HBM, compute[0] the accelerator, storage what
+ * it reads over its link. */
 #ifndef DEVICES_DEVICE_H
 #define DEVICES_DEVICE_H
 
@@ -81,48 +81,51 @@ struct device {
     size_t storage_count;
     struct storage *storage;
     size_t compute_count;
-    struct compute *compute;                                 /* [0] is the CPU */
+    struct compute *compute;                                 /* [0]: see above */
     struct value idle_power, load_power, battery;            /* uW, uW, pJ */
     struct value thermal_resistance, heat_capacity, ambient; /* mK per W, mJ per K, mC */
-    struct value throttle_start, throttle_full,
-        throttle_floor; /* mC, mC, ratio of the clock at full */
+    struct value throttle_start, throttle_full;              /* mC */
+    struct value throttle_floor;                             /* ratio of the clock at full */
     const char *note;
 };
 
 /* DEVICE is a catalogue name or a path ending in .yaml; overrides are PATH=VALUE.
  *
- * Errors: ST_MISSING for a name that no file of the catalogue has (with the nearest), ST_PARSE for a
- * file that breaks the format (file:line), ST_RANGE for a value outside its limits or two values that
- * contradict each other. An override goes over what the file and its parts say, also for a key that
- * neither has. Overriding a bandwidth scales what was measured beside it (measured_bandwidth of a
- * memory, hot_bandwidth of a storage) by the same factor, unless that is overridden too. */
+ * Errors: ST_MISSING for a name that no file of the catalogue has (with the nearest), ST_PARSE
+ * for a file that breaks the format (file:line), ST_RANGE for a value outside its limits or two
+ * values that contradict each other. An override goes over what the file and its parts say, also
+ * for a key that neither has. Overriding a bandwidth scales what was measured beside it
+ * (measured_bandwidth of a memory, hot_bandwidth of a storage) by the same factor, unless that
+ * is overridden too. */
 MUST_CHECK enum status device_load(struct device **out, const char *device, const char *catalogue,
                                    const char *const *overrides, size_t override_count,
                                    struct diag *dg);
 void device_free(struct device *d); /* NULL is fine */
 const char *device_class_name(int class_of);
-extern const char
-    *const device_class_names[]; /* in the order of enum device_class; ends with NULL */
+/* In the order of enum device_class; ends with NULL. */
+extern const char *const device_class_names[];
 
 /* The catalogue's names in byte order; texts and array live in `arena`. */
 MUST_CHECK enum status device_names(struct arena *arena, const char *catalogue,
                                     const char *const **names, size_t *count, struct diag *dg);
 
-/* The closed form: the roofline's storage model, by 128-bit integers, exact but for one rounding down.
+/* The closed form: the roofline's storage model, by 128-bit integers, exact but for one rounding
+ * down.
  *
  *   rate(c, q) = min(bandwidth, link_bandwidth, q*c/(latency + c/lane_bandwidth), iops*c)
  *
- * in B/s, for reads of c = `bytes` with q = `depth` of them under way (0 counts as 1; never more than
- * queue_depth). A nand description is also bound by its buses, channels*bus_bandwidth, and by its array,
- * a page of every plane each read_time; its latency is the read_time unless stated. Values that are
- * not given do not limit; if none limits the result is UINT64_MAX. It never falls when a bandwidth, the
- * depth or the read size grows, nor when the latency shrinks. */
+ * in B/s, for reads of c = `bytes` with q = `depth` of them under way (0 counts as 1; never more
+ * than queue_depth). A nand description is also bound by its buses, channels*bus_bandwidth, and
+ * by its array, a page of every plane each read_time; its latency is the read_time unless
+ * stated. Values that are not given do not limit; if none limits the result is UINT64_MAX. It
+ * never falls when a bandwidth, the depth or the read size grows, nor when the latency shrinks. */
 uint64_t storage_closed_rate_Bps(const struct storage *s, uint64_t bytes, uint64_t depth);
 /* n reads of `bytes` each from idle, `depth` of them under way at a time, rounded up to whole ns:
  *
- *   t(n, c, q) = max(ceil(n/q)*(latency + c/lane_bandwidth), n*c/min(bandwidth, link_bandwidth), n/iops)
+ *   t(n, c, q) = max(ceil(n/q)*(latency + c/lane_bandwidth), n*c/pipe, n/iops)
  *
- * An expert stored in p pieces makes n*p reads of c/p bytes. 0 for n = 0; saturates at UINT64_MAX. */
+ * An expert stored in p pieces makes n*p reads of c/p bytes. 0 for n = 0; saturates at
+ * UINT64_MAX. */
 uint64_t storage_closed_burst_ns(const struct storage *s, uint64_t n, uint64_t bytes,
                                  uint64_t depth);
 

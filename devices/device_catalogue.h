@@ -5,9 +5,10 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-/* `name` ends in .yaml: a path, taken relative to the folder of `beside` unless that is NULL or `name`
- * is absolute. Otherwise a slug (lower case letters, digits, '-' and '.') of the catalogue. The result
- * lives in `arena`. ST_MISSING, with the nearest name, if the catalogue has no such file. */
+/* `name` ends in .yaml: a path, taken relative to the folder of `beside` unless that is NULL or
+ * `name` is absolute. Otherwise a slug (lower case letters, digits, '-' and '.') of the
+ * catalogue. The result lives in `arena`. ST_MISSING, with the nearest name, if the catalogue
+ * has no such file. */
 MUST_CHECK enum status device_path(const char **out, const char *name, const char *catalogue,
                                    const char *beside, struct arena *arena, struct diag *dg);
 

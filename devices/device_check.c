@@ -1,6 +1,6 @@
-/* device_check.c -- what a table of keys cannot say about a device: limits of single values, what each
- * class must have, and pairs of values that contradict each other. Complaints name the line of the key
- * if the file has it, else of the map it belongs to. */
+/* device_check.c -- what a table of keys cannot say about a device: limits of single values,
+ * what each class must have, and pairs of values that contradict each other. Complaints name the
+ * line of the key if the file has it, else of the map it belongs to. */
 #include "devices/device_schema.h"
 
 #include <stdio.h>
@@ -45,7 +45,8 @@ static enum status check_row(void *self, const char *path, const struct yaml_fie
 
 enum status device_check_limits(struct device *d, const struct yaml_doc *doc, struct diag *dg)
 {
-    /* The rows are read-only here; the walk takes a plain pointer because others write through it. */
+    /* The rows are read-only here; the walk takes a plain pointer because others write through
+     * it. */
     return device_each_row(d, check_row, (void *)doc, dg);
 }
 
@@ -92,8 +93,8 @@ static enum status check_memory(const struct check *c, const char *prefix, const
     return st;
 }
 
-/* A lane may be faster than the device (the fit of a UFS phone says 2800 against 2250 MiB/s), but ten
- * times as fast is a slip of a unit. */
+/* A lane may be faster than the device (the fit of a UFS phone says 2800 against 2250 MiB/s),
+ * but ten times as fast is a slip of a unit. */
 #define LANE_FACTOR 10
 
 static enum status check_storage(const struct check *c, const char *prefix, const struct storage *s)

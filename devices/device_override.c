@@ -44,8 +44,8 @@ static struct target in_fields(const struct yaml_field *fields, void *base, cons
     return in_fields(f->fields, member, dot + 1, length - key_length - 1);
 }
 
-/* `d` may be NULL: only the row is wanted. A list position that the device does not have gives a row
- * without member. */
+/* `d` may be NULL: only the row is wanted. A list position that the device does not have gives a
+ * row without member. */
 static struct target find_target(struct device *d, const char *path, size_t length)
 {
     static const char storage[] = "storage.", compute[] = "compute.";
@@ -83,8 +83,8 @@ enum status device_override_document(struct yaml_doc *doc, const char *override,
     return yaml_set(doc, path, equals + 1, dg);
 }
 
-/* `KEY: [VALUE, assumed, --set]` as a document of its own, so that a value from the command line goes
- * through the parser that reads files. NULL when there is no memory. */
+/* `KEY: [VALUE, assumed, --set]` as a document of its own, so that a value from the command line
+ * goes through the parser that reads files. NULL when there is no memory. */
 static char *value_document(const char *key, const char *value)
 {
     size_t room = strlen(key) + 2 * strlen(value) + 64;

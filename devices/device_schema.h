@@ -1,17 +1,16 @@
-/* device_schema.h -- the tables behind the device format: one row a key, which is its parser, its limits
- * and its line of documentation. Internal to devices/; programs use device.h.
+/* device_schema.h -- the tables behind the device format: one row a key, which is its parser, its
+ * limits and its line of documentation. Internal to devices/; programs use device.h.
  *
- * device_read() does one file; device_check() is everything a table cannot say: what a class needs, and
- * which values contradict each other.
- */
+ * device_read() does one file; device_check() is everything a table cannot say: what a class
+ * needs, and which values contradict each other. */
 #ifndef DEVICES_DEVICE_SCHEMA_H
 #define DEVICES_DEVICE_SCHEMA_H
 
 #include "base/yaml.h"
 #include "devices/device.h"
 
-/* A device while its file is read: the lists are not yet arrays of it. `d` must stay first, since the
- * tables hold offsets into both. */
+/* A device while its file is read: the lists are not yet arrays of it. `d` must stay first,
+ * since the tables hold offsets into both. */
 struct device_reading {
     struct device d;
     yaml_node storage;

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Reads above this say nothing of small reads, and a shallow queue does not show what the device can. */
+/* Reads above this say nothing of small reads, and a shallow queue does not show what the device
+ * can. */
 #define SMALL_READ 16384
 #define DEEP       16
 /* Reads below this do not reach the ceiling. */
@@ -27,7 +28,7 @@ static enum status set_measured(struct value *v, struct fio_table *t, const stru
     const char *source = source_text(t, row);
     if (!source)
         return diag_no_memory(dg);
-    *v = (struct value){.amount = (uint64_t)(amount + 0.5),
+    *v = (struct value){.amount = storage_fit_rounded(amount),
                         .source = source,
                         .kind = KIND_MEASURED,
                         .dim = dim,
@@ -92,7 +93,7 @@ static enum status set_extremes(struct storage *out, const struct extremes *e, s
 }
 
 enum status fio_storage(struct storage *out, struct storage_fit *fit, const char **reason,
-                        struct fio_table *t, struct diag *dg)
+                        enum fit_corner corner, struct fio_table *t, struct diag *dg)
 {
     struct rate_table rates = {0};
     const struct extremes e = extremes_of(t);
@@ -101,7 +102,7 @@ enum status fio_storage(struct storage *out, struct storage_fit *fit, const char
     enum status st = fio_rates(&rates, t, dg);
     bool fitted = false;
     if (st == ST_OK) {
-        st = storage_fit_run(fit, &rates, FIT_SHARP, dg);
+        st = storage_fit_run(fit, &rates, corner, dg);
         fitted = st == ST_OK;
         if (st == ST_MISFIT) {
             *reason = arena_text(&t->arena, dg->text);

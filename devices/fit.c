@@ -16,9 +16,7 @@
 /* A half-width of the value itself: the interval reaches down to nothing. */
 #define UNDETERMINED 1.0
 /* Reads above this size say nothing of the small reads that iops bounds. */
-#define SMALL_READ 16384
-/* Times Akaike's penalty a parameter: chance alone earns that in one table of twenty. */
-#define PENALTY 2.0
+#define SMALL_READ 65536
 
 static const char *const keys[FIT_PARAMETERS] = {"latency", "lane_bandwidth", "bandwidth", "iops"};
 
@@ -176,7 +174,8 @@ static bool descend(struct storage_fit *best, const struct problem *pb, const do
         st = gsl_multifit_nlinear_driver(ITERATIONS_MAX, 1e-10, 1e-10, 0, NULL, NULL, &why, w);
     double sum, n = (double)best->rows;
     gsl_blas_ddot(gsl_multifit_nlinear_residual(w), gsl_multifit_nlinear_residual(w), &sum);
-    /* A solver that stopped for want of progress has still reached a point; only the sum judges it. */
+    /* A solver that stopped for want of progress has still reached a point; only the sum judges
+     * it. */
     if (!(sum < best->rms * best->rms * n))
         return true;
     best->rms = sqrt(sum / n);
@@ -184,8 +183,8 @@ static bool descend(struct storage_fit *best, const struct problem *pb, const do
     return half_widths(best, w, sum);
 }
 
-/* Where to start: the slowest read gives a latency, the fastest lane a lane rate, the greatest rate a
- * ceiling, each also half and twice as large. */
+/* Where to start: the slowest read gives a latency, the fastest lane a lane rate, the greatest
+ * rate a ceiling, each also half and twice as large. */
 struct guess {
     double latency_ns, lane_Bps, rate_Bps, iops;
 };
@@ -219,8 +218,8 @@ static bool descend_from_all(struct storage_fit *f, const struct problem *pb,
     return fits;
 }
 
-/* From the rounded corner to the sharp one: the exponent doubles, each descent starts where the last
- * one ended. At 48 the corner is within 1.5 % of min(). */
+/* From the rounded corner to the sharp one: the exponent doubles, each descent starts where the
+ * last one ended. At 48 the corner is within 1.5 % of min(). */
 static bool sharpen(struct storage_fit *f, struct problem *pb, gsl_multifit_nlinear_workspace *w,
                     gsl_vector *x)
 {
@@ -278,7 +277,7 @@ static double criterion(const struct storage_fit *f)
     double rms = f->rms > 1e-9 ? f->rms : 1e-9; /* rates are whole B/s: nothing is more exact */
     if (n <= k + 1)
         return INFINITY;
-    return 2 * n * log(rms) + PENALTY * (2 * k + 2 * k * (k + 1) / (n - k - 1));
+    return 2 * n * log(rms) + 2 * k + 2 * k * (k + 1) / (n - k - 1);
 }
 
 /* What a table covers decides what can be asked of it. */
@@ -378,8 +377,7 @@ enum status storage_fit_run(struct storage_fit *out, const struct rate_table *t,
     return st;
 }
 
-/* Four significant digits, at least 1. */
-static uint64_t rounded(double x)
+uint64_t storage_fit_rounded(double x)
 {
     assert(x > 0);
     double step = 1;
@@ -398,7 +396,7 @@ void storage_fit_values(struct storage *out, const struct storage_fit *f, const 
     for (size_t p = 0; p < FIT_PARAMETERS; p++) {
         if (!f->given[p])
             continue;
-        *values[p] = (struct value){.amount = rounded(f->amount[p]),
+        *values[p] = (struct value){.amount = storage_fit_rounded(f->amount[p]),
                                     .spread = (uint64_t)(f->half_width[p] * 1000 + 0.5) * 1000000,
                                     .source = source,
                                     .kind = KIND_FITTED,
@@ -407,7 +405,7 @@ void storage_fit_values(struct storage *out, const struct storage_fit *f, const 
                                     .spread_given = true};
     }
     if (!f->given[FIT_BANDWIDTH])
-        out->bandwidth = (struct value){.amount = rounded(f->rate_max_Bps),
+        out->bandwidth = (struct value){.amount = storage_fit_rounded(f->rate_max_Bps),
                                         .source = source,
                                         .kind = KIND_MEASURED,
                                         .dim = DIM_RATE,

@@ -4,17 +4,17 @@
  *   rounded = (lanes^-3 + bandwidth^-3 + (iops*c)^-3)^(-1/3)
  *   sharp   = min(lanes, bandwidth, iops*c)
  *
- * The rounded corner is what a least-squares solver can follow and what drives really have; the sharp
- * one is storage_closed_rate_Bps() of device.h, so a description wants its parameters. A sharp fit
- * begins at the rounded one and raises the exponent. Parameters are fitted as logarithms (so they stay
- * positive), residuals are relative (fitted/measured - 1), so that a 4 KiB row counts as much as an
- * 8 MiB row; several starts, the best end wins.
+ * The rounded corner is what a least-squares solver can follow and what drives really have; the
+ * sharp one is storage_closed_rate_Bps() of device.h, so a description wants its parameters. A
+ * sharp fit begins at the rounded one and raises the exponent. Parameters are fitted as logarithms
+ * (so they stay positive), residuals are relative (fitted/measured - 1), so that a 4 KiB row counts
+ * as much as an 8 MiB row; several starts, the best end wins.
  *
- * Every subset of the parameters is tried; of those that the table determines (no 90 % interval wider
- * than its value) the best by Akaike's criterion is taken. So there is no lane_bandwidth if every row
- * is at the ceiling or at the latency, no bandwidth if no row is at the ceiling or all are of one depth,
- * iops only if there are reads of at most 16 KiB and they need it. A table in which not even the
- * latency shows is refused.
+ * Every subset of the parameters is tried; of those that the table determines (no 90 % interval
+ * wider than its value) the best by Akaike's criterion is taken. So there is no lane_bandwidth if
+ * every row is at the ceiling or at the latency, no bandwidth if no row is at the ceiling or all
+ * are of one depth, iops only if there are reads of at most 64 KiB and they need it. A table in
+ * which not even the latency shows is refused.
  *
  * These are parameters of a formula, not of a machine: the storage station of the simulator is
  * fitted by itself. Results are for people and files, never recomputed at run time. */
@@ -45,11 +45,16 @@ MUST_CHECK enum status storage_fit_run(struct storage_fit *out, const struct rat
 
 const char *fit_parameter_key(enum fit_parameter p); /* as in a description: "lane_bandwidth" */
 
+/* A positive amount to four significant digits, at least 1: what is worth writing down of a fit,
+ * and the same digits from every compiler and library. */
+uint64_t storage_fit_rounded(double x);
+
 /* The fitted rate in B/s, with the corner of the fit. */
 double storage_fit_rate(const struct storage_fit *f, uint64_t bytes, uint64_t depth);
 
-/* The fit as the values of a description: four significant digits, kind fitted, `source` as given, the
- * half-width as spread. Where the table has no ceiling `bandwidth` is its greatest rate, measured. */
+/* The fit as the values of a description: four significant digits, kind fitted, `source` as
+ * given, the half-width as spread. Where the table has no ceiling `bandwidth` is its greatest
+ * rate, measured. */
 void storage_fit_values(struct storage *out, const struct storage_fit *f, const char *source);
 
 #endif

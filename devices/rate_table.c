@@ -69,7 +69,8 @@ static bool rate_of(const struct csv_field *f, size_t column, uint64_t *out)
     return true;
 }
 
-/* Whether the row is of the wanted state; a failure if the table mixes states and none is wanted. */
+/* Whether the row is of the wanted state; a failure if the table mixes states and none is
+ * wanted. */
 static enum status pick_state(struct reading *r, size_t line, struct csv_field f, bool *keep,
                               struct diag *dg)
 {

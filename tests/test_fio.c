@@ -194,7 +194,7 @@ static void a_grid_of_jobs_becomes_a_fitted_description(void **state)
     jobs[n++] =
         (struct written){"line", 99, "\"rw\" : \"read\", \"bs\" : \"1m\"", 1048576, 6e9, 1000};
     assert_ok(fio_import(&t, fio_file("grid.json", jobs, n), &dg));
-    assert_ok(fio_storage(&s, &fit, &reason, &t, &dg));
+    assert_ok(fio_storage(&s, &fit, &reason, FIT_SHARP, &t, &dg));
     assert_string_equal(reason, "");
     assert_close((double)s.latency.amount, 80000, 400);
     assert_close((double)s.lane_bandwidth.amount, 2e9, 2e7);
@@ -225,12 +225,12 @@ static void few_jobs_become_a_measured_description_with_the_reason(void **state)
     struct storage_fit fit;
     const char *reason;
     assert_ok(fio_import(&t, fio_file("few.json", jobs, 3), &dg));
-    assert_ok(fio_storage(&s, &fit, &reason, &t, &dg));
+    assert_ok(fio_storage(&s, &fit, &reason, FIT_SHARP, &t, &dg));
     assert_true(strlen(reason) > 0);
     assert_int_equal(s.bandwidth.amount, 3000000000);
     assert_int_equal(s.bandwidth.kind, KIND_MEASURED);
     assert_int_equal(s.latency.amount, 95000);
-    assert_int_equal(s.iops.amount, 244141);
+    assert_int_equal(s.iops.amount, 244100);
     assert_non_null(strstr(s.iops.source, "busy"));
     fio_table_free(&t);
 }
@@ -245,7 +245,7 @@ static void small_reads_alone_say_nothing_of_the_ceiling(void **state)
     struct storage_fit fit;
     const char *reason;
     assert_ok(fio_import(&t, fio_file("small.json", &job, 1), &dg));
-    assert_int_equal(fio_storage(&s, &fit, &reason, &t, &dg), ST_MISFIT);
+    assert_int_equal(fio_storage(&s, &fit, &reason, FIT_SHARP, &t, &dg), ST_MISFIT);
     assert_non_null(strstr(dg.text, "1 MiB"));
     fio_table_free(&t);
 }

@@ -1,4 +1,5 @@
-/* test_fit.c -- the closed-form fit: it finds what made the data, says how sure it is, and refuses. */
+/* test_fit.c -- the closed-form fit: it finds what made the data, says how sure it is, and
+ * refuses. */
 #include "tests/support.h"
 
 #include "base/pcg.h"
