@@ -154,7 +154,7 @@ static void describe_experts(char *out, size_t room, const struct ffn *f)
 static void describe_attention(char *out, size_t room, const struct attention *a)
 {
     const char *family = model_family_name(a->family);
-    char window[48] = "";
+    char window[48] = "", ratio[48] = "";
     if (a->window)
         snprintf(window, sizeof window, ", window %" PRIu64, a->window);
     switch (a->family) {
@@ -171,9 +171,11 @@ static void describe_attention(char *out, size_t room, const struct attention *a
                                      : ", index");
         break;
     case ATTENTION_COMPRESSED:
-        snprintf(out, room, "%s: %" PRIu64 " heads of %" PRIu64 ", %" PRIu64 ":1%s%s", family,
-                 a->heads, a->head_dim, a->compress_ratio, a->borrows_cache ? " borrowed" : "",
-                 window);
+        if (a->compress_ratio)
+            snprintf(ratio, sizeof ratio, ", %" PRIu64 ":1%s", a->compress_ratio,
+                     a->borrows_cache ? " borrowed" : "");
+        snprintf(out, room, "%s: %" PRIu64 " heads of %" PRIu64 "%s%s", family, a->heads,
+                 a->head_dim, ratio, window);
         break;
     case ATTENTION_LINEAR:
         snprintf(out, room, "%s: %" PRIu64 " heads of %" PRIu64 " x %" PRIu64, family,

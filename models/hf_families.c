@@ -103,6 +103,18 @@ static void read_opt(struct hf *h)
     h->m->positions = hf_need(h, "max_position_embeddings", NULL) + 2; /* OPT's offset */
 }
 
+/* Phi-2, Persimmon: plain feed-forward layers, biases everywhere. */
+static void read_plain(struct hf *h)
+{
+    struct attention a = hf_grouped_query(h);
+    a.qkv_bias = a.output_bias = true;
+    a.qk_norm = hf_flag(h, "qk_layernorm", false);
+    hf_all_attention(h, a);
+    struct ffn f = hf_dense(h, "intermediate_size");
+    f.matrices = 2;
+    hf_all_ffn(h, f);
+}
+
 static void read_falcon(struct hf *h)
 {
     struct attention a = hf_grouped_query(h);
@@ -242,8 +254,7 @@ static void read_deepseek_ffn(struct hf *h, const char *experts_key, const char 
     uint64_t first = hf_count(h, "first_k_dense_replace", 0);
     uint64_t step = hf_count(h, "moe_layer_freq", 1);
     hf_set_experts(h, &experts, experts_key, "num_experts_per_tok", "moe_intermediate_size");
-    uint64_t width = hf_count(h, "moe_shared_expert_intermediate_size", experts.expert_width);
-    hf_set_shared(&experts, hf_count(h, shared_key, 0), width);
+    hf_set_shared(&experts, hf_count(h, shared_key, 0), experts.expert_width);
     const char *method = hf_text(h, "topk_method");
     experts.router_bias = (method && strcmp(method, "noaux_tc") == 0) ||
                           hf_flag(h, "moe_router_enable_expert_bias", false);
@@ -353,6 +364,10 @@ const struct hf_family hf_families[] = {{"llama", false, read_dense},
                                         {"qwen3_vl_text", false, read_dense_qk_norm},
                                         {"olmo2", false, read_dense_qk_norm},
                                         {"olmo3", false, read_dense_qk_norm},
+                                        {"ernie4_5", true, read_dense},
+                                        {"hunyuan_v1_dense", false, read_dense_qk_norm},
+                                        {"phi", false, read_plain},
+                                        {"persimmon", false, read_plain},
                                         {"opt", true, read_opt},
                                         {"falcon", true, read_falcon},
                                         {"mixtral", false, read_mixtral},

@@ -373,6 +373,9 @@ enum status model_check(const struct model *m, struct diag *dg)
                         LAYERS_MAX);
     if (m->hidden == 0 || m->hidden > WIDTH_MAX || m->vocab == 0 || m->vocab > TOKENS_MAX)
         return diag_set(dg, ST_RANGE, "%s: hidden or vocabulary size is out of range", m->origin);
+    if (m->positions > TOKENS_MAX || m->max_context > TOKENS_MAX)
+        return diag_set(dg, ST_RANGE, "%s: positions or longest context is out of range",
+                        m->origin);
     for (size_t i = 0; i < m->layer_count; i++) {
         struct checker c = {m, i, dg};
         enum status st = check_attention(&c, &m->layers[i].attention);

@@ -1,6 +1,7 @@
 /* test_hf_config.c -- config.json of every family: parameters, state and formats as published. */
 #include "tests/support.h"
 
+#include "base/pcg.h"
 #include "models/desc_model.h"
 #include "models/hf_config.h"
 #include "models/state.h"
@@ -361,6 +362,33 @@ static void an_imported_model_survives_being_written_and_read(void **state)
     }
 }
 
+/* Bytes of real configs changed at random: they load, or are refused with a reason. */
+static void damaged_configs_never_do_worse_than_fail(void **state)
+{
+    static const char marks[] = "0123456789:,-[]{}\"ntf ";
+    struct pcg p;
+    (void)state;
+    NEED_SHARED();
+    pcg_stream(&p, 1, "damage");
+    for (int turn = 0; turn < 40 * (int)PUBLISHED; turn++) {
+        char source[256];
+        size_t bytes;
+        snprintf(source, sizeof source, SHARED "hf-configs/%s.json",
+                 published[(size_t)turn % PUBLISHED].file);
+        char *text = read_whole(source, &bytes);
+        for (uint32_t n = 1 + pcg_below(&p, 3); n; n--)
+            text[pcg_below(&p, (uint32_t)bytes)] = marks[pcg_below(&p, sizeof marks - 1)];
+        const char *path = temp_path("damaged.json");
+        write_file(path, text);
+        free(text);
+        struct model *m = NULL;
+        dg.text[0] = 0;
+        if (hf_config_load(&m, path, &dg) != ST_OK)
+            assert_true(dg.text[0] != 0);
+        model_free(m);
+    }
+}
+
 static void every_failing_allocation_is_reported(void **state)
 {
     (void)state;
@@ -391,6 +419,7 @@ int main(void)
         cmocka_unit_test(a_missing_field_is_named),
         cmocka_unit_test(values_of_the_wrong_kind_or_size_are_refused),
         cmocka_unit_test(an_imported_model_survives_being_written_and_read),
+        cmocka_unit_test(damaged_configs_never_do_worse_than_fail),
         cmocka_unit_test(every_failing_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,9 @@
 /* test_model.c -- the catalogue against published figures, descriptions that are wrong, and the sums. */
 #include "tests/support.h"
 
+#include "base/pcg.h"
 #include "models/model.h"
+#include "models/model_schema.h"
 #include "models/state.h"
 #include "tests/allocations.h"
 #include "tests/model_facts.h"
@@ -257,6 +259,58 @@ static void impossible_sizes_are_refused_before_they_overflow(void **state)
     assert_non_null(strstr(dg.text, "10^15"));
 }
 
+static void check_documented(const char *text, const struct yaml_field *fields)
+{
+    for (const struct yaml_field *f = fields; f->key; f++) {
+        char quoted[64];
+        snprintf(quoted, sizeof quoted, "`%s`", f->key);
+        if (!strstr(text, quoted) && strcmp(f->key, "family") != 0)
+            fail_msg("docs/formats.md does not explain %s", quoted);
+        assert_non_null(f->help);
+    }
+}
+
+static void every_key_is_documented(void **state)
+{
+    (void)state;
+    char *text = read_whole("docs/formats.md", NULL);
+    check_documented(text, model_fields);
+    check_documented(text, model_attention_fields);
+    check_documented(text, model_ffn_fields);
+    check_documented(text, model_format_fields);
+    free(text);
+}
+
+/* Bytes of a good description changed at random: it loads, or is refused with a reason. */
+static void damaged_descriptions_never_do_worse_than_fail(void **state)
+{
+    static const char *const names[] = {"kimi-k3", "deepseek-v4.1-flash", "gpt-oss-120b"};
+    static const char marks[] = "0123456789:,-[]{} \n#abm";
+    struct pcg p;
+    size_t refused = 0;
+    (void)state;
+    pcg_stream(&p, 1, "damage");
+    for (int turn = 0; turn < 600; turn++) {
+        char source[128];
+        size_t bytes;
+        snprintf(source, sizeof source, CATALOGUE "/%s.yaml", names[turn % 3]);
+        char *text = read_whole(source, &bytes);
+        for (uint32_t n = 1 + pcg_below(&p, 3); n; n--)
+            text[pcg_below(&p, (uint32_t)bytes)] = marks[pcg_below(&p, sizeof marks - 1)];
+        const char *path = temp_path("damaged.yaml");
+        write_file(path, text);
+        free(text);
+        struct model *m = NULL;
+        dg.text[0] = 0;
+        if (model_load(&m, path, NULL, NULL, 0, &dg) != ST_OK) {
+            assert_true(dg.text[0] != 0);
+            refused++;
+        }
+        model_free(m);
+    }
+    assert_true(refused > 100 && refused < 600);
+}
+
 static void every_failing_allocation_is_reported(void **state)
 {
     (void)state;
@@ -287,6 +341,8 @@ int main(void)
         cmocka_unit_test(a_small_description_gives_what_one_counts_by_hand),
         cmocka_unit_test(wrong_descriptions_are_refused_with_file_and_line),
         cmocka_unit_test(impossible_sizes_are_refused_before_they_overflow),
+        cmocka_unit_test(every_key_is_documented),
+        cmocka_unit_test(damaged_descriptions_never_do_worse_than_fail),
         cmocka_unit_test(every_failing_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
