@@ -1,6 +1,8 @@
 /* test_device.c -- the device format, its strictness, and the catalogue. */
 #include "tests/support.h"
 
+#include "tests/allocations.h"
+
 #include "base/arena.h"
 #include "devices/device.h"
 
@@ -382,6 +384,25 @@ static void the_dram_rate_is_measured_or_four_fifths_of_the_peak(void **state)
     device_free(d);
 }
 
+static void a_load_survives_the_failure_of_any_allocation(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    static const char *const overrides[] = {"storage.0.part=crucial-p3", "dram.bandwidth=80GB/s"};
+    struct diag dg;
+    struct device *d = NULL;
+    enum status st = ST_NO_MEMORY;
+    for (size_t n = 1; st != ST_OK; n++) {
+        assert_true(n < 100000);
+        allocations_fail_at(n);
+        st = device_load(&d, "rtx-4090-pc", CATALOGUE, overrides, 2, &dg);
+        allocations_fail_at(0);
+        if (st != ST_OK && st != ST_NO_MEMORY)
+            fail_msg("allocation %zu: status %d, %s", n, (int)st, dg.text);
+    }
+    device_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +427,7 @@ int main(void)
         cmocka_unit_test(overriding_a_bandwidth_scales_what_was_measured_beside_it),
         cmocka_unit_test(a_wrong_override_is_refused),
         cmocka_unit_test(the_dram_rate_is_measured_or_four_fifths_of_the_peak),
+        cmocka_unit_test(a_load_survives_the_failure_of_any_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
