@@ -119,11 +119,11 @@ setup:
 	    DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing >&2; fi
 
 ## install: program and catalogue under DESTDIR/PREFIX
-install: memwall
+CATALOGUE := models/desc devices/desc sim/trace/presets sim/plan/measured.csv
+install: $(PROGRAM)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/memwall
-	install -m 755 memwall $(DESTDIR)$(PREFIX)/bin/memwall
-	for f in $$(git ls-files models/desc devices/desc sim/trace/presets 2>/dev/null || \
-	            find models/desc devices/desc sim/trace/presets -type f); do \
+	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/memwall
+	for f in $$(git ls-files $(CATALOGUE) 2>/dev/null || find $(CATALOGUE) -type f); do \
 	    install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/memwall/$$f; done
 
 ## clean: remove everything built

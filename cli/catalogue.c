@@ -2,7 +2,10 @@
 #include "cli/command.h"
 
 #include <libgen.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,17 +20,28 @@ static const char *program_dir(char *buffer, size_t size)
     return dirname(buffer);
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* All parts come from one root, the first that holds models: beside a program in build/CONFIG lie folders
+ * of the same names, with objects in them. */
 const char *catalogue_dir(char *buffer, size_t size, const char *what)
 {
     static const char *const between[] = {"", "../share/memwall/", "../../"};
-    char program[3072];
+    char program[3072], path[PATH_MAX], real[PATH_MAX];
     const char *dir = program_dir(program, sizeof program);
-    struct stat info;
-    for (size_t i = 0; i < sizeof between / sizeof *between; i++) {
-        snprintf(buffer, size, "%s/%s%s", dir, between[i], what);
-        if (stat(buffer, &info) == 0 && S_ISDIR(info.st_mode))
-            return buffer;
-    }
     snprintf(buffer, size, "%s", what);
+    for (size_t i = 0; i < sizeof between / sizeof *between; i++) {
+        snprintf(path, sizeof path, "%s/%smodels/desc", dir, between[i]);
+        if (!is_folder(path))
+            continue;
+        /* Without the "..", because this path stands in results and complaints. */
+        snprintf(path, sizeof path, "%s/%s", dir, between[i]);
+        snprintf(buffer, size, "%s/%s", realpath(path, real) ? real : path, what);
+        break;
+    }
     return buffer;
 }

@@ -1,0 +1,34 @@
+/* cli_expect.h -- what the command line tests ask of a run: its exact output, or a refusal in one line. */
+#ifndef TESTS_CLI_EXPECT_H
+#define TESTS_CLI_EXPECT_H
+
+#include "tests/support.h"
+
+/* Two layers of four experts of 100 bytes: a prefill pass of two tokens and two decode passes. */
+extern const char small_trace[];
+/* Writes it and gives its path, which lasts as long as the process. */
+const char *small_trace_path(void);
+/* A generated trace of 32 experts in 8 layers whose text does not fit into a pipe. */
+const char *large_trace_path(void);
+
+/* Exit 0, this and nothing else on standard output. */
+void expect_stdout(const char *arguments, const char *text);
+
+enum { EXIT_FAILED = 1, EXIT_MISUSE = 2 };
+/* This exit code, nothing on standard output, one line on stderr that starts with "memwall: " and holds
+ * `reason`. */
+void expect_refusal(const char *arguments, int exit_code, const char *reason);
+/* The same of a shell command; $MEMWALL is the program. */
+void expect_shell_refusal(const char *command, int exit_code, const char *reason);
+
+/* Every command of the table, as `memwall` lists them. */
+struct command_list {
+    char name[64][32];
+    size_t count;
+};
+void command_list_read(struct command_list *out);
+/* The example of a command's --help with the program's absolute path in front, run in a temporary folder
+ * beside a link to tests/. `tail` is appended to the command. */
+struct run run_example(const char *command, const char *tail);
+
+#endif
