@@ -1,5 +1,5 @@
-/* allocations.c -- see allocations.h. The program's malloc takes the place of the C library's, which
- * glibc allows, and passes on to it. */
+/* allocations.c -- see allocations.h. The program's malloc takes the place of the C library's,
+ * which glibc allows, and passes on to it. */
 #include "tests/allocations.h"
 
 #include <errno.h>

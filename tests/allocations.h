@@ -1,8 +1,8 @@
 /* allocations.h -- counts the calls of malloc and its relatives, and lets one of them fail.
  *
- * For two kinds of test: what promises not to allocate while it runs, and what must survive that any
- * one of its allocations fails. Under AddressSanitizer, which needs malloc for itself, nothing is
- * counted: such tests begin with NEED_ALLOCATIONS().
+ * For two kinds of test: what promises not to allocate while it runs, and what must survive that
+ * any one of its allocations fails. Under AddressSanitizer, which needs malloc for itself, nothing
+ * is counted: such tests begin with NEED_ALLOCATIONS().
  */
 #ifndef TESTS_ALLOCATIONS_H
 #define TESTS_ALLOCATIONS_H

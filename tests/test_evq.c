@@ -1,4 +1,5 @@
-/* The event queue: one total order, whatever is scheduled, cancelled or grown, and no allocation. */
+/* The event queue: one total order, whatever is scheduled, cancelled or grown, and no allocation.
+ */
 #include "tests/support.h"
 
 #include "base/pcg.h"

@@ -139,9 +139,9 @@ static bool ratio_less(struct ratio a, struct ratio b)
     return a.n * b.d < b.n * a.d;
 }
 
-/* The textbook: raise the level until a flow's cap or a resource stops somebody, exactly. Flow by flow,
- * without classes, from the definition: the share of a resource is (capacity - what its fixed flows
- * take) / (weight of its other flows). */
+/* The textbook: raise the level until a flow's cap or a resource stops somebody, exactly. Flow by
+ * flow, without classes, from the definition: the share of a resource is (capacity - what its fixed
+ * flows take) / (weight of its other flows). */
 static void oracle_rates(struct ratio *rate)
 {
     bool fixed[FLOWS] = {false};
@@ -213,7 +213,8 @@ static void rates_agree_with_rational_arithmetic(void **state)
         for (uint32_t f = 0; f < world.flows; f++) {
             struct ratio apart = ratio_minus(exact[f], (struct ratio){(big)rate_of(f), 1});
             big bound = (big)4 * world.flows * apart.d;
-            /* Each floor takes less than 1 byte/s, and can pass it on to the flows of another resource. */
+            /* Each floor takes less than 1 byte/s, and can pass it on to the flows of another
+             * resource. */
             assert_true(apart.n < bound && -apart.n < bound);
         }
         demolish();
@@ -394,7 +395,8 @@ static void naive_rates(const bool *on, const uint64_t *capacity, uint64_t *rate
     }
 }
 
-/* Every nanosecond: end what has its bytes, start what is due, share anew, give one nanosecond's worth. */
+/* Every nanosecond: end what has its bytes, start what is due, share anew, give one nanosecond's
+ * worth. */
 static void naive_run(const struct change *change, uint64_t until_ns, uint64_t *end_ns)
 {
     uint64_t capacity[RESOURCES], rate[FLOWS] = {0};

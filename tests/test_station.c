@@ -1,5 +1,5 @@
-/* Stations: order of service, exact ends under changing speed, Little's law to the last bit, and the
- * queueing theory that has closed forms. */
+/* Stations: order of service, exact ends under changing speed, Little's law to the last bit, and
+ * the queueing theory that has closed forms. */
 #include "tests/support.h"
 
 #include <math.h>
@@ -327,7 +327,8 @@ static void littles_law_holds_exactly_at_every_instant(void **state)
     }
 }
 
-/* Service in order of arrival by k servers, as a recursion on the instants at which they get free. */
+/* Service in order of arrival by k servers, as a recursion on the instants at which they get free.
+ */
 static uint64_t recursion_end(uint64_t *free_at, size_t servers, uint64_t arrival, uint64_t service)
 {
     size_t least = 0;

@@ -1,7 +1,7 @@
 /* evq.c -- see evq.h.
  *
- * An implicit 4-ary heap of 128-bit keys. A key holds everything that orders an event, and where the
- * rest of it is kept:
+ * An implicit 4-ary heap of 128-bit keys. A key holds everything that orders an event, and where
+ * the rest of it is kept:
  *
  *     127              64 63      60 59                20 19        0
  *     when_ns             priority   order                slot
@@ -9,14 +9,14 @@
  * `order` is unique, so comparing whole keys compares (when, priority, order) and never gets as far
  * as the slot. Four children are 64 bytes, aligned to a cache line; the entries behind the last are
  * larger than any key, so that the least of four children is found without branches and without
- * asking how many there are. where[slot] is the key's place in the heap, for cancelling, and the next
- * free slot while the slot is free.
+ * asking how many there are. where[slot] is the key's place in the heap, for cancelling, and the
+ * next free slot while the slot is free.
  *
  * Replace-top: a fired event leaves its place at the root vacant. What it schedules first, most
  * often its own successor, goes there and sinks, which costs one walk down the heap where a removal
  * and an insertion would cost two. Only if it schedules nothing does the last entry fill the root.
- * While the root is vacant the fired key stays there, and it is below all others, so cancelling needs
- * no special case.
+ * While the root is vacant the fired key stays there, and it is below all others, so cancelling
+ * needs no special case.
  */
 #include "sim/core/evq.h"
 
@@ -68,8 +68,8 @@ static inline void place(struct evq *q, size_t at, wide key)
     q->where[slot_of(key)] = (uint32_t)at;
 }
 
-/* The index of the least of the four keys at `c`. Written so that compilers select, not branch: which
- * child is least is a coin toss that no branch predictor learns. */
+/* The index of the least of the four keys at `c`. Written so that compilers select, not branch:
+ * which child is least is a coin toss that no branch predictor learns. */
 static inline size_t least_of_four(const wide *c)
 {
     bool b1 = c[1] < c[0], b3 = c[3] < c[2];

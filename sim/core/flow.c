@@ -39,7 +39,7 @@ static uint32_t unlink_sibling(struct flow_net *net, uint32_t *chain)
     return flow;
 }
 
-/* The heap without its root: children melded in pairs, then the pairs from the last to the first. */
+/* The heap without its root: children melded in pairs, then the pairs from the last on. */
 static uint32_t meld_children(struct flow_net *net, uint32_t root)
 {
     uint32_t children = net->transfer[root].child, pairs = NO_FLOW, heap = NO_FLOW;
@@ -224,8 +224,8 @@ static void end_flow(struct flow_net *net, uint32_t class_idx)
         order.done(net->q, order.self);
 }
 
-/* Ends all flows of a component that end at this instant. What their owners do may start others; the
- * search begins anew after each. */
+/* Ends all flows of a component that end at this instant. What their owners do may start others;
+ * the search begins anew after each. */
 static void ends_due(struct evq *q, void *self)
 {
     struct component *of = self;

@@ -1,18 +1,22 @@
-/* flow.h -- transfers and kernels as flows through shared resources (DRAM, links), exact in integers.
+/* flow.h -- transfers and kernels as flows through shared resources (DRAM, links), exact in
+ * integers.
  *
  * A flow carries bytes over one or more resources at once. Flows of one class are equal: same
- * resources, same cap, same weight. At every instant all flows have their weighted max-min fair rates
- * (maxmin.h), whole bytes per second. A class keeps one counter of the nano-bytes (bytes/s x ns, an
- * integer) that each of its flows has been given since the beginning; a flow ends at the first
- * nanosecond at which the counter has grown by bytes x 10^9 since its start. Only that end is rounded.
+ * resources, same cap, same weight. At every instant all flows have their weighted max-min fair
+ * rates (maxmin.h), whole bytes per second. A class keeps one counter of the nano-bytes (bytes/s x
+ * ns, an integer) that each of its flows has been given since the beginning; a flow ends at the
+ * first nanosecond at which the counter has grown by bytes x 10^9 since its start. Only that end is
+ * rounded.
  *
  * When a flow starts or ends, or a capacity, cap or weight changes, the component it touches (the
- * resources that classes connect) is marked, and solved once after all other events of the instant have
- * fired (EVQ_LAST). So what happens at one instant has no order: starting the same flows in another
- * order, or moving them to a class of equal description, changes no rate and no end. Flows that
- * end at one instant tell their owners by class, then by end, then in the order of their start.
+ * resources that classes connect) is marked, and solved once after all other events of the instant
+ * have fired (EVQ_LAST). So what happens at one instant has no order: starting the same flows in
+ * another order, or moving them to a class of equal description, changes no rate and no end. Flows
+ * that end at one instant tell their owners by class, then by end, then in the order of their
+ * start.
  *
- * Set-up (resources and classes are added before the first flow starts) allocates, the rest does not.
+ * Set-up (resources and classes are added before the first flow starts) allocates, the rest does
+ * not.
  *
  *     flow_resource_add(net, 60000000000, &dram, dg);
  *     flow_class_add(net, &(struct flow_class){&dram, 1, FLOW_NO_CAP, 1}, &copies, dg);
@@ -72,13 +76,13 @@ uint32_t flow_under_way(const struct flow_net *net, uint32_t class_idx);
 struct flow_books {
     wide delivered; /* bytes x 10^9 of the flows that have ended */
     wide excess; /* what those were given beyond it by rounding their ends up: less than rate x 1 ns
-                     * each */
+                  * each */
     wide under_way; /* what the present flows were given so far */
 };
 struct flow_books flow_books(const struct flow_net *net, uint32_t class_idx);
 
-/* Of a resource. Load: the bytes per second in use. Flows: how many are under way (busy and idle time), with
- * those that ended and their bytes counted as passed. */
+/* Of a resource. Load: the bytes per second in use. Flows: how many are under way (busy and idle
+ * time), with those that ended and their bytes counted as passed. */
 const struct meter *flow_meter_load(const struct flow_net *net, uint32_t resource_idx);
 const struct meter *flow_meter_flows(const struct flow_net *net, uint32_t resource_idx);
 

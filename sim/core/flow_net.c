@@ -41,8 +41,8 @@ void flow_net_free(struct flow_net *net)
     free(net);
 }
 
-/* Makes room for `count` objects in the array that *array points to; false leaves it as it was. (The
- * pointer is copied because arrays of all types come here.) */
+/* Makes room for `count` objects in the array that *array points to; false leaves it as it was.
+ * (The pointer is copied because arrays of all types come here.) */
 static bool grow(void *array, size_t count, size_t object_bytes)
 {
     void *old;

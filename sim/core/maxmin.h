@@ -1,17 +1,17 @@
 /* maxmin.h -- weighted max-min fair rates by progressive filling, in integers.
  *
- * Flows that share resources get the rates that no flow's share (rate / weight) can be raised without
- * lowering one that is as small or smaller, none above its own cap (Bertsekas and Gallager, Data
- * Networks, 2nd ed., section 6.5.2). A water level rises for all flows together; the first resource to
- * fill up fixes the flows that cross it, a cap reached before that fixes its own, and the rest goes
- * on rising.
+ * Flows that share resources get rates such that no flow's share (rate / weight) can be raised
+ * without lowering one that is as small or smaller, and none exceeds its own cap (Bertsekas and
+ * Gallager, Data Networks, 2nd ed., section 6.5.2). A water level rises for all flows together; the
+ * first resource to fill up fixes the flows that cross it, a cap reached before that fixes its own
+ * flows, and the rest goes on rising.
  *
- * Arithmetic: the share a resource can still offer is left / open weight, two 64-bit integers; shares
- * are compared by cross-multiplication in 128 bits, equal ones go by resource index. A rate is
- * floor(weight x left / open weight), whole bytes per second, so that the rates through a resource
- * never sum to more than its capacity, and the resource that fixed n flows has less than n bytes/s
- * left. The result depends on neither the order of the classes nor on how equal flows are split among
- * classes.
+ * Arithmetic: the share a resource can still offer is left / open weight, two 64-bit integers;
+ * shares are compared by cross-multiplication in 128 bits, equal ones go by resource index. A rate
+ * is floor(weight x left / open weight), whole bytes per second, so that the rates through a
+ * resource never sum to more than its capacity, and the resource that fixed n flows has less than n
+ * bytes/s left. The result depends on neither the order of the classes nor on how equal flows are
+ * split among classes.
  */
 #ifndef SIM_CORE_MAXMIN_H
 #define SIM_CORE_MAXMIN_H
@@ -44,8 +44,8 @@ struct maxmin {
     const uint32_t *member; /* resource indices */
 };
 
-/* Solves for the listed classes over the listed resources, ascending, which must include all that the
- * classes cross. Classes without flows get the rate 0. */
+/* Solves for the listed classes over the listed resources, ascending, which must include all that
+ * the classes cross. Classes without flows get the rate 0. */
 void maxmin_solve(const struct maxmin *p, const uint32_t *resources, size_t resource_count,
                   const uint32_t *classes, size_t class_count);
 

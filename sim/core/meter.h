@@ -6,8 +6,8 @@
  *     busy + idle = span                        (busy: the level is above 0)
  *     area = sum over all who passed of the time each was there      (Little's law, L = lambda W)
  *
- * Means and rates are floored, and only when asked for. The struct is open so that owners can embed it;
- * read it through the functions, which count the time since the last change, too.
+ * Means and rates are floored, and only when asked for. The struct is open so that owners can embed
+ * it; read it through the functions, which count the time since the last change, too.
  */
 #ifndef SIM_CORE_METER_H
 #define SIM_CORE_METER_H

@@ -1,9 +1,10 @@
 /* station.c -- see station.h.
  *
- * Jobs live in a pool. Free ones form a list, waiting ones a list per level, those in service a list
- * of their own. All servers are equally fast, so one counter of nano-units done per server since the
- * beginning (`done_at`) serves all jobs: a job ends when the counter has grown by work x 10^9 since
- * its start. As long as the speed stays, each job has one event, at its end, that nothing moves.
+ * Jobs live in a pool. Free ones form a list, waiting ones a list per level, those in service a
+ * list of their own. All servers are equally fast, so one counter of nano-units done per server
+ * since the beginning (`done_at`) serves all jobs: a job ends when the counter has grown by work x
+ * 10^9 since its start. As long as the speed stays, each job has one event, at its end, that
+ * nothing moves.
  */
 #include "sim/core/station.h"
 

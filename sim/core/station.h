@@ -2,22 +2,23 @@
  *
  * A job carries its work in units (ns of latency, bytes, page reads) and every server does `speed`
  * units per second, so a job that starts at t and is left alone ends at t + ceil(work x 10^9 /
- * speed). With speed NS_PER_S work is simply nanoseconds. A job of STATION_HELD work keeps its server until
- * station_finish(): a place in a queue that is given back when something else has happened.
+ * speed). With speed NS_PER_S work is simply nanoseconds. A job of STATION_HELD work keeps its
+ * server until station_finish(): a place in a queue that is given back when something else has
+ * happened.
  *
- * Waiting jobs are taken by level, 0 first, and within a level in the order in which they came there. A
- * job that has started is never interrupted, so demand reads (level 0) overtake prefetch reads
- * (level 1) that wait, and no others. station_promote() moves a waiting job to another level,
+ * Waiting jobs are taken by level, 0 first, and within a level in the order in which they came
+ * there. A job that has started is never interrupted, so demand reads (level 0) overtake prefetch
+ * reads (level 1) that wait, and no others. station_promote() moves a waiting job to another level,
  * station_withdraw() takes it back.
  *
  * Servers and speed may change at any time (throttling). A changed speed holds for jobs in service
- * from that instant on: the work done is counted exactly, in nano-units, and only the end of a job is
- * rounded, up to the next nanosecond. Fewer servers than jobs in service let those finish and start
- * no other until there is room.
+ * from that instant on: the work done is counted exactly, in nano-units, and only the end of a job
+ * is rounded, up to the next nanosecond. Fewer servers than jobs in service let those finish and
+ * start no other until there is room.
  *
  * A job that finds an idle server starts at once, so of jobs that come at one instant the one whose
- * event fires first goes first. At the end of a job its `done` runs before the freed server looks for
- * the next, so what `done` submits competes by level with those who wait.
+ * event fires first goes first. At the end of a job its `done` runs before the freed server looks
+ * for the next, so what `done` submits competes by level with those who wait.
  */
 #ifndef SIM_CORE_STATION_H
 #define SIM_CORE_STATION_H
@@ -52,8 +53,8 @@ MUST_CHECK enum status station_new(struct station **out, struct evq *q,
                                    const struct station_setup *s, struct diag *dg);
 void station_free(struct station *st); /* NULL is allowed; not while its events are to fire */
 
-/* ST_RANGE if jobs_max jobs are there already. `ticket` may be NULL; it is written before job->start is called,
- * is never 0 and never given out twice. */
+/* ST_RANGE if jobs_max jobs are there already. `ticket` may be NULL; it is written before
+ * job->start is called, is never 0 and never given out twice. */
 MUST_CHECK enum status station_submit(struct station *st, const struct station_job *job,
                                       uint64_t *ticket);
 /* These three return false if the job is not, or no longer, in the state they speak of. */
@@ -72,7 +73,7 @@ uint32_t station_serving(const struct station *st);
 struct station_level {
     uint64_t submitted, started, finished, withdrawn;
     wide wait_ns; /* sum over the jobs started, counted at their start, by the level they
-                           * started from */
+                   * started from */
     uint64_t wait_ns_max;
 };
 const struct station_level *station_level(const struct station *st, uint32_t level);
