@@ -281,7 +281,7 @@ static void print_runs(const struct plan_page *page)
             printf("%s, same device", r->id);
         else
             printf("%s, %s", r->id, r->likeness == LIKE_MODEL ? r->device : r->model);
-        printf(", %s, %s", r->engine, r->quant);
+        printf("%s%s, %s", *r->engine ? ", " : "", r->engine, r->quant);
         if (r->cache_given)
             printf(", cache %s", size_text(r->cache).at);
         if (r->top_k)

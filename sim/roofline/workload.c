@@ -11,13 +11,14 @@ static uint64_t fixed_weight_bytes(const struct work *w)
     return work_weight_bytes_total(w) - w->weight_bytes[GROUP_EXPERT];
 }
 
-/* One call a group of matrices that runs, one for the attention over the state, one an expert. */
-static uint64_t calls_of(const struct work *w, uint64_t unique_e3)
+/* One call a group of matrices that runs (the experts of a layer run as one group), one for the
+ * attention over the state. */
+static uint64_t calls_of(const struct work *w)
 {
     uint64_t calls = w->attention_ops > 0;
     for (int g = 0; g < GROUP_MAX; g++)
-        calls += g != GROUP_EXPERT && w->ops[g] > 0;
-    return calls + (unique_e3 + 999) / 1000;
+        calls += w->ops[g] > 0;
+    return calls;
 }
 
 /* Sequences share weights; each has a state of its own. */
@@ -58,7 +59,7 @@ static void describe_layer(struct layer_class *c, const struct model *m, size_t 
     c->fixed_ops = work_ops_total(&c->work) - c->expert_ops;
     c->trunk_bytes = fixed_weight_bytes(&c->work);
     c->fixed_bytes = c->trunk_bytes + c->work.state_read_bytes + c->work.state_write_bytes;
-    c->calls = calls_of(&c->work, c->unique_e3);
+    c->calls = calls_of(&c->work);
 }
 
 static bool alike(const struct layer_class *a, const struct layer_class *b)

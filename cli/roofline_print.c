@@ -1,0 +1,247 @@
+#include "cli/roofline_print.h"
+
+#include "base/fixed.h"
+#include "cli/report.h"
+#include "sim/roofline/op_table.h"
+#include "sim/roofline/ridge.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+static double token_rate(uint64_t tokens, uint64_t ns)
+{
+    return ns ? (double)tokens * 1e9 / (double)ns : 0;
+}
+
+/* ---- the operations ------------------------------------------------------------------------ */
+
+static const struct column op_columns[] = {
+    {"op", CELL_TEXT, 0, false},
+    {"flop", CELL_COUNT, 0, false},
+    {"flash_bytes", CELL_COUNT, 0, false},
+    {"dram_bytes", CELL_COUNT, 0, false},
+    {"link_bytes", CELL_COUNT, 0, true},
+    {"flop_per_flash_byte", CELL_NUMBER, 3, false},
+    {"flop_per_dram_byte", CELL_NUMBER, 3, false},
+    {"flop_per_link_byte", CELL_NUMBER, 3, true},
+    {"flash_s", CELL_NUMBER, 9, true},
+    {"dram_s", CELL_NUMBER, 9, true},
+    {"link_s", CELL_NUMBER, 9, true},
+    {"compute_s", CELL_NUMBER, 9, true},
+    {"bound_s", CELL_NUMBER, 9, false},
+    {"binds", CELL_TEXT, 0, false},
+};
+
+static void put_intensity(struct report *r, uint64_t ops, uint64_t bytes)
+{
+    if (bytes)
+        report_number(r, (double)fixed_mul_div(ops, 1000, bytes) / 1000.0);
+    else
+        report_empty(r);
+}
+
+static void put_row(struct report *r, const struct op_row *row)
+{
+    report_text(r, row->name);
+    report_count(r, row->ops);
+    report_count(r, row->flash_bytes);
+    report_count(r, row->dram_bytes);
+    report_count(r, row->link_bytes);
+    put_intensity(r, row->ops, row->flash_bytes);
+    put_intensity(r, row->ops, row->dram_bytes);
+    put_intensity(r, row->ops, row->link_bytes);
+    report_number(r, seconds(row->flash_ns));
+    report_number(r, seconds(row->dram_ns));
+    report_number(r, seconds(row->link_ns));
+    report_number(r, seconds(row->compute_ns));
+    report_number(r, seconds(row->bound_ns));
+    report_text(r, row->binds);
+}
+
+static const struct column people_columns[] = {
+    {"op", CELL_TEXT, 0, false},
+    {"operations", CELL_TEXT, 0, false},
+    {"flash", CELL_TEXT, 0, false},
+    {"DRAM", CELL_TEXT, 0, false},
+    {"link", CELL_TEXT, 0, false},
+    {"FLOP/B flash", CELL_NUMBER, 2, false},
+    {"FLOP/B DRAM", CELL_NUMBER, 2, false},
+    {"at least", CELL_TEXT, 0, false},
+    {"binds", CELL_TEXT, 0, false},
+};
+
+static void put_size(struct report *r, uint64_t bytes)
+{
+    char text[QUANTITY_TEXT_MAX];
+    report_text(r, bytes ? quantity_round(text, bytes, DIM_SIZE) : "-");
+}
+
+static void put_people_row(struct report *r, const struct op_row *row)
+{
+    char text[QUANTITY_TEXT_MAX], *per;
+    quantity_round(text, row->ops, DIM_COMPUTE);
+    per = strstr(text, "/s");
+    if (per)
+        *per = 0;
+    report_text(r, row->name);
+    report_text(r, row->ops ? text : "-");
+    put_size(r, row->flash_bytes);
+    put_size(r, row->dram_bytes);
+    put_size(r, row->link_bytes);
+    put_intensity(r, row->ops, row->flash_bytes);
+    put_intensity(r, row->ops, row->dram_bytes);
+    report_text(r, quantity_round(text, row->bound_ns, DIM_TIME));
+    report_text(r, row->binds);
+}
+
+static enum status print_ops(const struct roofline_picture *p, const struct args *a,
+                             struct diag *dg)
+{
+    struct op_row rows[OP_ROWS + 1];
+    size_t count = op_table(rows, &p->load, &p->machine, &p->regime);
+    const struct bounds *b = &p->bounds;
+    bool people = args_count(a, "format") == 0;
+    struct report *r;
+    enum status st = people ? report_open(&r, a, people_columns, COUNT(people_columns), dg)
+                            : report_open(&r, a, op_columns, COUNT(op_columns), dg);
+    if (st != ST_OK)
+        return st;
+    rows[count++] = (struct op_row){
+        "total",     p->tally.ops, p->tally.flash_bytes, p->tally.memory_bytes, p->tally.link_bytes,
+        b->flash_ns, b->memory_ns, b->link_ns,           b->compute_ns,         b->lower_ns,
+        b->binds};
+    for (size_t i = 0; i < count; i++)
+        people ? put_people_row(r, &rows[i]) : put_row(r, &rows[i]);
+    return report_close(r, dg);
+}
+
+/* ---- the summary --------------------------------------------------------------------------- */
+
+static const struct column summary_columns[] = {
+    {"name", CELL_TEXT, 0, false},
+    {"value", CELL_NUMBER, 6, false},
+    {"unit", CELL_TEXT, 0, false},
+    {"how", CELL_TEXT, 0, false},
+};
+
+static void put(struct report *r, const char *name, double value, const char *unit, const char *how)
+{
+    report_text(r, name);
+    report_number(r, value);
+    report_text(r, unit);
+    report_text(r, how);
+}
+
+static void put_bounds(struct report *r, const struct roofline_picture *p)
+{
+    const struct bounds *b = &p->bounds;
+    uint64_t tokens = p->load.tokens;
+    char how[128];
+    snprintf(how, sizeof how, "the longest of bytes/rate and FLOP/peak: %s", b->binds);
+    put(r, "lower_bound", seconds(b->lower_ns), "s", how);
+    put(r, "upper_bound", seconds(b->upper_ns), "s", "everything one after the other");
+    put(r, "tok_per_s_at_most", token_rate(tokens, b->lower_ns), "tok/s", "tokens / lower_bound");
+    put(r, "tok_per_s_serial", token_rate(tokens, b->upper_ns), "tok/s", "tokens / upper_bound");
+    put(r, "share_of_peak", 100.0 * seconds(b->compute_ns) / seconds(b->lower_ns), "%",
+        "FLOP / (lower_bound * FLOP/s)");
+    if (!p->tally.expert_bytes)
+        return;
+    put(r, "hit_ratio", (double)p->regime.hit_ratio / 1e9, "1", "of expert look-ups");
+    put(r, "expert_bytes", (double)p->tally.expert_bytes / 1e9, "GB", "routed experts of the pass");
+}
+
+static void put_tier(struct report *r, const struct roofline_picture *p, enum tier t)
+{
+    char name[48];
+    if (!tier_rate(&p->machine, t) || t == TIER_COMPUTE)
+        return;
+    snprintf(name, sizeof name, "ridge_%s", tier_name(t));
+    put(r, name, (double)ridge_e3(&p->machine, t) / 1000.0, "FLOP/B", "FLOP/s / rate of the tier");
+    if (!tier_amount(&p->tally, t))
+        return;
+    snprintf(name, sizeof name, "intensity_%s", tier_name(t));
+    put(r, name, (double)intensity_e3(&p->tally, t) / 1000.0, "FLOP/B",
+        "FLOP / bytes moved on the tier");
+}
+
+static void put_crossovers(struct report *r, const struct roofline_picture *p)
+{
+    const struct tally *y = &p->tally;
+    uint64_t reached = device_dram_rate(p->s.device).amount, now = p->machine.memory_Bps;
+    struct weights_only w, v;
+    if (!y->flash_bytes)
+        return;
+    uint64_t flash = tier_rate(&p->machine, TIER_FLASH);
+    put(r, "crossover_flash", (double)crossover_Bps(y->flash_bytes, y->memory_bytes, now) / 1e9,
+        "GB/s", "flash bytes * DRAM rate / all DRAM bytes: above it DRAM binds");
+    weights_only(&w, y, p->place.dense, flash, now);
+    weights_only(&v, y, p->place.dense, flash, reached);
+    put(r, "weights_only_crossover", (double)w.crossover_Bps / 1e9, "GB/s",
+        "counting only the trunk and the experts read");
+    put(r, "weights_only_crossover_reached", (double)v.crossover_Bps / 1e9, "GB/s",
+        "the same at the DRAM rate reached");
+    put(r, "weights_only_io", token_rate(p->load.tokens, w.flash_ns), "tok/s", "flash alone");
+    put(r, "weights_only_serial", token_rate(p->load.tokens, w.serial_ns), "tok/s",
+        "flash, then DRAM");
+    put(r, "weights_only_overlap", token_rate(p->load.tokens, w.overlap_ns), "tok/s",
+        "the longer of flash and DRAM");
+}
+
+static void put_needs(struct report *r, const struct roofline_picture *p, uint64_t token_ns)
+{
+    uint64_t wanted = fixed_mul_div(token_ns, p->load.tokens, 1), rate;
+    for (int t = 0; t < TIER_COUNT; t++)
+        for (int serial = 0; serial < 2; serial++) {
+            char name[64];
+            bool flop = t == TIER_COMPUTE;
+            if (!tier_amount(&p->tally, (enum tier)t))
+                continue;
+            snprintf(name, sizeof name, "need_%s_%s", tier_name((enum tier)t),
+                     serial ? "serial" : "overlap");
+            report_text(r, name);
+            if (tier_need(&rate, (enum tier)t, serial, &p->load, &p->machine, &p->regime, wanted))
+                report_number(r, (double)rate / (flop ? 1e12 : 1e9));
+            else
+                report_empty(r);
+            report_text(r, flop ? "TFLOP/s" : "GB/s");
+            report_text(r, "least rate of this tier alone; empty: not by this alone");
+        }
+}
+
+static enum status print_summary(const struct roofline_picture *p, const struct args *a,
+                                 struct diag *dg)
+{
+    struct report *r;
+    enum status st = report_open(&r, a, summary_columns, COUNT(summary_columns), dg);
+    if (st != ST_OK)
+        return st;
+    put_bounds(r, p);
+    for (int t = 0; t < TIER_COUNT; t++)
+        put_tier(r, p, (enum tier)t);
+    put_crossovers(r, p);
+    if (p->efficiency >= 0)
+        put(r, "efficiency", p->efficiency, "1", "measured rate / tok_per_s_at_most");
+    if (p->wanted_ns)
+        put_needs(r, p, p->wanted_ns);
+    return report_close(r, dg);
+}
+
+enum status roofline_print(const struct roofline_picture *p, const struct args *a, struct diag *dg)
+{
+    bool table = args_count(a, "format") == 0;
+    bool summary =
+        args_flag(a, "summary") || (!table && (args_given(a, "want") || args_given(a, "measured")));
+    enum status st = summary ? ST_OK : print_ops(p, a, dg);
+    if (st != ST_OK || (!summary && !table))
+        return st;
+    if (!summary)
+        printf("\n");
+    return print_summary(p, a, dg);
+}

@@ -1,0 +1,26 @@
+/* roofline_print.h -- a pass and its bounds, for people, CSV and JSON. */
+#ifndef CLI_ROOFLINE_PRINT_H
+#define CLI_ROOFLINE_PRINT_H
+
+#include "cli/scenario.h"
+#include "sim/plan/placement.h"
+#include "sim/roofline/estimate.h"
+
+struct roofline_picture {
+    struct scenario s;
+    struct machine machine;
+    struct placement place;
+    bool placed; /* false: hypothetical */
+    struct workload load;
+    struct regime regime;
+    struct tally tally;
+    struct bounds bounds;
+    uint64_t wanted_ns; /* of a token; 0: nothing wanted */
+    double efficiency;  /* of the measured rate; below 0: none given */
+};
+
+/* The operations, the summary, or for people both, as the command line asks. */
+MUST_CHECK enum status roofline_print(const struct roofline_picture *p, const struct args *a,
+                                      struct diag *dg);
+
+#endif
