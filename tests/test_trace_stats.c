@@ -161,11 +161,12 @@ static void overlap_and_windows_stop_at_a_turn_recency_does_not(void **state)
     trace_stats_free(stats);
 }
 
-/* Layer 0 chooses 0 0 1 0, layer 1 chooses 2 2 3 1: only the second token was foreseeable. */
+/* Layer 0 chooses 0 0 1 0, layer 1 chooses 0 0 3 1: only the second token was foreseeable; a score of 0
+ * foretells nothing, not even expert 0. */
 static void coactivation_knows_earlier_tokens_only(void **state)
 {
     (void)state;
-    static const uint32_t first[] = {0, 0, 1, 0}, second[] = {2, 2, 3, 1};
+    static const uint32_t first[] = {0, 0, 1, 0}, second[] = {0, 0, 3, 1};
     struct sketch s = sketch_new(2, 4, 1);
     for (int i = 0; i < 4; i++) {
         CHOOSE(&s, 0, first[i]);
