@@ -5,7 +5,6 @@
  */
 #include "cli/commands.h"
 #include "cli/roofline_print.h"
-#include "sim/plan/hit_curve.h"
 
 #include "base/fixed.h"
 
@@ -92,34 +91,36 @@ static enum status set_place(struct roofline_picture *p, const struct args *a, s
     return ST_OK;
 }
 
-static enum status curve_ratio(uint64_t *ratio, const struct roofline_picture *p, uint64_t cache,
-                               struct diag *dg)
+/* Routing of the model's preset where it matters: for hits of a cache, or for a union of tokens. */
+static enum status set_curve(struct roofline_picture *p, const struct args *a, struct diag *dg)
 {
     const struct model *m = p->s.model;
-    struct hit_curve c;
     char folder[CATALOGUE_PATH_MAX];
     uint64_t experts = model_experts(m), k = model_top_k(m);
-    hit_curve_uniform(&c, experts, k);
-    enum status st = ST_OK;
-    if (experts && m->router && strcmp(m->router, "uniform") != 0)
-        st = hit_curve_preset(&c, catalogue_dir(folder, sizeof folder, "sim/trace/presets"),
-                              m->router, experts, k, dg);
-    if (st == ST_OK)
-        *ratio = hit_curve_ratio(&c, cache, model_token_cycle_bytes(m), model_moe_layers(m),
-                                 model_experts_bytes(m));
-    return st;
+    bool matters = pass_tokens(a) > 1 || args_given(a, "cache") || args_given(a, "dram");
+    hit_curve_uniform(&p->curve, experts, k);
+    if (!matters || !experts || !m->router || strcmp(m->router, "uniform") == 0)
+        return ST_OK;
+    return hit_curve_preset(&p->curve, catalogue_dir(folder, sizeof folder, "sim/trace/presets"),
+                            m->router, experts, k, dg);
 }
 
 /* As stated; from the cache if one was asked for; all if everything is resident; else none. */
 static enum status set_hits(struct roofline_picture *p, const struct args *a, struct diag *dg)
 {
+    const struct model *m = p->s.model;
     const char *text = args_text(a, "hit-ratio");
+    bool sized = args_given(a, "cache") || args_given(a, "dram");
     p->regime.hit_ratio = !p->placed || p->place.fits ? RATIO_ONE : 0;
-    if (!text) {
-        if (p->placed && !p->place.fits && (args_given(a, "cache") || args_given(a, "dram")))
-            return curve_ratio(&p->regime.hit_ratio, p, p->place.cache, dg);
+    if (!text && p->placed && !p->place.fits && sized && pass_tokens(a) == 1)
+        p->regime.hit_ratio = hit_curve_ratio(&p->curve, p->place.cache, model_token_cycle_bytes(m),
+                                              model_moe_layers(m), model_experts_bytes(m));
+    if (!text && !p->place.fits && args_given(a, "cache") && pass_tokens(a) > 1)
+        return diag_set(dg, ST_USAGE,
+                        "--cache gives the hit ratio of decoding one sequence; with "
+                        "--batch and --prefill state --hit-ratio");
+    if (!text)
         return ST_OK;
-    }
     struct diag why;
     if (quantity_parse(&p->regime.hit_ratio, DIM_RATIO, text, QUANTITY_BARE_ALLOWED, &why) != ST_OK)
         return diag_set(dg, ST_USAGE, "--hit-ratio: %s", why.text);
@@ -139,7 +140,9 @@ static enum status set_regime(struct roofline_picture *p, const struct args *a, 
         .stream_bytes = p->place.stream_bytes,
         .experts_on_unit = p->place.experts_on_unit,
     };
-    enum status st = set_hits(p, a, dg);
+    enum status st = set_curve(p, a, dg);
+    if (st == ST_OK)
+        st = set_hits(p, a, dg);
     if (st != ST_OK)
         return st;
     struct workload_request r = {
@@ -148,6 +151,8 @@ static enum status set_regime(struct roofline_picture *p, const struct args *a, 
         .context = args_count(a, "context"),
         .logits = args_given(a, "prefill") ? 1 : args_count(a, "batch"),
         .state_bits = p->s.state_bits,
+        .distinct_e3 = hit_curve_union_e3,
+        .distinct_self = &p->curve,
     };
     st = workload_init(&p->load, p->s.model, &r, dg);
     if (st != ST_OK)

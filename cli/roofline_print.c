@@ -149,7 +149,8 @@ static void put_bounds(struct report *r, const struct roofline_picture *p)
     put(r, "upper_bound", seconds(b->upper_ns), "s", "everything one after the other");
     put(r, "tok_per_s_at_most", token_rate(tokens, b->lower_ns), "tok/s", "tokens / lower_bound");
     put(r, "tok_per_s_serial", token_rate(tokens, b->upper_ns), "tok/s", "tokens / upper_bound");
-    put(r, "share_of_peak", 100.0 * seconds(b->compute_ns) / seconds(b->lower_ns), "%",
+    put(r, "share_of_peak",
+        100.0 * seconds(time_for(p->tally.ops, p->machine.peak_ops)) / seconds(b->lower_ns), "%",
         "FLOP / (lower_bound * FLOP/s)");
     if (!p->tally.expert_bytes)
         return;

@@ -3,6 +3,7 @@
 #define CLI_ROOFLINE_PRINT_H
 
 #include "cli/scenario.h"
+#include "sim/plan/hit_curve.h"
 #include "sim/plan/placement.h"
 #include "sim/roofline/estimate.h"
 
@@ -10,7 +11,8 @@ struct roofline_picture {
     struct scenario s;
     struct machine machine;
     struct placement place;
-    bool placed; /* false: hypothetical */
+    bool placed;            /* false: hypothetical */
+    struct hit_curve curve; /* of the routing: uniform where no preset is known or needed */
     struct workload load;
     struct regime regime;
     struct tally tally;

@@ -387,6 +387,38 @@ static void a_chunk_shrinks_until_its_experts_fit_the_cache(void **state)
     bench_free(&b);
 }
 
+/* BigMoeOnEdge, serial reads, four lanes; nothing is fitted row by row. The device is one phone on some
+ * days: two runs of one configuration (B5, B8) differ by 16 %. */
+static void phone_runs_are_predicted_within_30_per_cent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *id;
+        uint64_t cache_mib, top_k;
+        double tok_per_s;
+    } row[] = {{"B1", 0, 8, 1.71},
+               {"B3", 2000, 8, 2.37},
+               {"B5", 4000, 8, 3.47},
+               {"B8", 4000, 8, 4.03},
+               {"B9", 4000, 6, 5.01}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct bench b = bench_of("qwen3-30b-a3b", "oneplus-15r", "q4_k_m");
+        for (size_t l = 0; l < b.m->layer_count; l++)
+            b.m->layers[l].ffn.top_k = row[i].top_k;
+        b.r.preset = NULL;
+        b.r.prompt = 34;
+        b.r.place.context = 128;
+        b.r.place.memory = 9ull << 30;
+        b.r.place.cache_given = true;
+        b.r.place.cache = row[i].cache_mib * MIB;
+        struct plan *p = plan_of(&b);
+        assert_close(1e9 / (double)p->timing.total_ns / row[i].tok_per_s, 1.0, 0.30);
+        assert_true(p->first_ns.mid > 5ull * RATIO_ONE && p->first_ns.mid < 9ull * RATIO_ONE);
+        plan_free(p);
+        bench_free(&b);
+    }
+}
+
 /* ---- measured runs ------------------------------------------------------------------------- */
 
 static void the_nearest_public_run_comes_first(void **state)
@@ -528,6 +560,7 @@ int main(void)
         cmocka_unit_test(the_inverse_gives_back_the_rate_to_the_last_unit),
         cmocka_unit_test(what_is_had_already_is_named_as_enough),
         cmocka_unit_test(a_chunk_shrinks_until_its_experts_fit_the_cache),
+        cmocka_unit_test(phone_runs_are_predicted_within_30_per_cent),
         cmocka_unit_test(the_nearest_public_run_comes_first),
         cmocka_unit_test(every_public_run_names_a_model_and_a_device_of_the_catalogue),
         cmocka_unit_test(the_screen_answers_every_question),

@@ -512,6 +512,8 @@ static void misuse_of_the_command_exits_with_2_and_one_line(void **state)
     expect("roofline qwen3-30b-a3b --device oneplus-15r --hit-ratio 1.5", 2, NULL, "at most 1");
     expect("roofline qwen3-30b-a3b --device oneplus-15r --want 5", 2, NULL, "--want");
     expect("roofline qwen3-30b-a3b --device oneplus-15r --batch 2 --prefill 8", 2, NULL, "exclude");
+    expect("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 2GiB --batch 2", 2,
+           NULL, "--hit-ratio");
     expect("roofline qwen3-30b-a3b --device oneplus-15r --top-k 200", 1, NULL, "only 128 experts");
 }
 

@@ -1,6 +1,7 @@
 #include "sim/plan/hit_curve.h"
 
 #include "base/fixed.h"
+#include "models/work.h"
 #include "sim/trace/preset.h"
 
 #include <assert.h>
@@ -126,6 +127,14 @@ uint64_t hit_curve_distinct_e3(const struct hit_curve *c, uint64_t tokens)
     for (uint64_t m = HIT_CURVE_TOKENS; m < tokens && rest && rest_before > all - last; m++)
         rest = fixed_mul_div(rest, all - last, rest_before);
     return (all - rest) / 1000;
+}
+
+uint64_t hit_curve_union_e3(const void *self, uint64_t experts, uint64_t top_k, uint64_t tokens)
+{
+    const struct hit_curve *c = self;
+    if (c->experts == experts && c->top_k == top_k)
+        return hit_curve_distinct_e3(c, tokens);
+    return work_unique_experts_e3(experts, top_k, tokens);
 }
 
 uint64_t hit_curve_window_e6(const struct hit_curve *c, uint64_t experts_e6)

@@ -44,6 +44,9 @@ MUST_CHECK enum status hit_curve_count(struct hit_curve *c, const uint16_t *ids,
 /* Distinct experts of a layer in `tokens` tokens, parts per 1000; beyond the longest counted window
  * the experts not yet seen keep dwindling at its last rate. */
 uint64_t hit_curve_distinct_e3(const struct hit_curve *c, uint64_t tokens);
+/* The same as workload.h asks for it: `self` is a hit curve; layers of another shape than the curve's are
+ * taken as uniform. */
+uint64_t hit_curve_union_e3(const void *self, uint64_t experts, uint64_t top_k, uint64_t tokens);
 /* Tokens whose experts fill `experts_e6` parts per 10^6 experts a layer, in parts per 10^6. */
 uint64_t hit_curve_window_e6(const struct hit_curve *c, uint64_t experts_e6);
 

@@ -97,15 +97,6 @@ uint64_t plan_first_ns(const struct plan *p, const struct plan_case *c)
 
 /* ---- setting up ---------------------------------------------------------------------------- */
 
-static uint64_t distinct_of_curve(const void *self, uint64_t experts, uint64_t top_k,
-                                  uint64_t tokens)
-{
-    const struct hit_curve *c = self;
-    if (c->experts == experts && c->top_k == top_k)
-        return hit_curve_distinct_e3(c, tokens);
-    return work_unique_experts_e3(experts, top_k, tokens);
-}
-
 static struct workload_request pass_request(const struct plan *p, uint64_t tokens, uint64_t context)
 {
     return (struct workload_request){.sequences = 1,
@@ -113,7 +104,7 @@ static struct workload_request pass_request(const struct plan *p, uint64_t token
                                      .context = context,
                                      .logits = 1,
                                      .state_bits = p->request.place.state_bits,
-                                     .distinct_e3 = distinct_of_curve,
+                                     .distinct_e3 = hit_curve_union_e3,
                                      .distinct_self = &p->curve};
 }
 
