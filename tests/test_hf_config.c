@@ -247,6 +247,38 @@ static void neighbouring_families_agree_with_the_catalogue(void **state)
     }
 }
 
+static void layers_of_each_kind_stand_where_the_config_puts_them(void **state)
+{
+    (void)state;
+    struct model *m = load_text("{\"model_type\":\"qwen3_moe\"," SIZES("6", "64", "64") HEADS(
+        "4", "2",
+        "16") "\"num_experts\":4,\"num_experts_per_tok\":2,\"moe_intermediate_size\":8,"
+              "\"intermediate_size\":32,\"decoder_sparse_step\":2,\"mlp_only_layers\":[3]}");
+    static const uint64_t experts[] = {0, 4, 0, 0, 0, 4};
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(m->layers[i].ffn.experts, experts[i]);
+        assert_int_equal(m->layers[i].ffn.dense_width, experts[i] ? 0 : 32);
+    }
+    model_free(m);
+    NEED_SHARED();
+    m = load_shared("Qwen--Qwen3-Next-80B-A3B"); /* an interval, no list */
+    for (size_t i = 0; i < m->layer_count; i++)
+        assert_int_equal(m->layers[i].attention.family,
+                         i % 4 == 3 ? ATTENTION_GQA : ATTENTION_LINEAR);
+    model_free(m);
+    m = load_shared("meta-llama--Llama-4-Scout-17B-16E-Instruct");
+    for (size_t i = 0; i < m->layer_count; i++)
+        assert_int_equal(m->layers[i].attention.window, i % 4 == 3 ? 0 : 8192);
+    model_free(m);
+    m = load_shared("moonshotai--Kimi-K3");
+    for (size_t i = 0; i < m->layer_count; i++) {
+        bool full = i % 4 == 3 || i == 92;
+        assert_int_equal(m->layers[i].attention.family, full ? ATTENTION_MLA : ATTENTION_LINEAR);
+        assert_int_equal(m->layers[i].ffn.experts, i == 0 ? 0 : 896);
+    }
+    model_free(m);
+}
+
 static void an_unknown_model_type_is_refused_and_named(void **state)
 {
     (void)state;
@@ -415,6 +447,7 @@ int main(void)
         cmocka_unit_test(published_formats_are_kept_by_tensor_group),
         cmocka_unit_test(models_are_named_after_file_or_folder),
         cmocka_unit_test(neighbouring_families_agree_with_the_catalogue),
+        cmocka_unit_test(layers_of_each_kind_stand_where_the_config_puts_them),
         cmocka_unit_test(an_unknown_model_type_is_refused_and_named),
         cmocka_unit_test(a_missing_field_is_named),
         cmocka_unit_test(values_of_the_wrong_kind_or_size_are_refused),
