@@ -56,6 +56,16 @@ const char *large_trace_path(void)
     return path;
 }
 
+const char *fill_path(char buffer[ARGUMENTS_MAX], const char *pattern, const char *path)
+{
+    const char *at = strchr(pattern, '@');
+    int before = at ? (int)(at - pattern) : (int)strlen(pattern);
+    int n = snprintf(buffer, ARGUMENTS_MAX, "%.*s%s%s", before, pattern, at ? path : "",
+                     at ? at + 1 : "");
+    assert_true(n < ARGUMENTS_MAX);
+    return buffer;
+}
+
 void expect_stdout(const char *arguments, const char *text)
 {
     struct run r = run_memwall(arguments);

@@ -11,6 +11,10 @@ const char *small_trace_path(void);
 /* A generated trace of 32 experts in 8 layers whose text does not fit into a pipe. */
 const char *large_trace_path(void);
 
+/* Writes `pattern` with `path` in place of its '@' (it may have none). Returns `buffer`. */
+#define ARGUMENTS_MAX 9000
+const char *fill_path(char buffer[ARGUMENTS_MAX], const char *pattern, const char *path);
+
 /* Exit 0, this and nothing else on standard output. */
 void expect_stdout(const char *arguments, const char *text);
 
