@@ -1,54 +1,71 @@
-/* loader.h -- the threads that read experts: lanes between the decisions and the drive.
+/* loader.h -- the threads that read: lanes between the decisions and the drive.
  *
- * A load is one expert on its way into a slot: `pieces` reads that may land in any order. Each of the
- * `lanes` threads takes the next piece, demand before prefetch, submits it, sleeps until it has
- * landed, and goes on. A thread that was idle must be woken first; one that shares its core with a busy
- * kernel waits for the scheduler before it sees its completion. Loads into one slot follow each
- * other: a read never starts into a slot that another read is still filling.
+ * A load is one expert on its way into a slot, or a stretch of dense weights; it is cut into pieces that
+ * may land in any order. Each of the `lanes` threads takes the next piece, demand before prefetch,
+ * submits it, sleeps until it has landed, and goes on. A thread that was idle must be woken first; one
+ * that shares its core with a busy kernel waits for the scheduler before it sees its completion. Loads
+ * into one slot follow each other: a read never starts into a slot that another read still fills.
  *
- * Pieces that the operating system has in its page cache are copied instead of read. */
+ * What the operating system has in its page cache is copied instead of read; what is read past it may be
+ * copied too (`copies`). A copy reads and writes memory, and so competes with the kernels.
+ */
 #ifndef SIM_PIPELINE_LOADER_H
 #define SIM_PIPELINE_LOADER_H
 
-#include "sim/pipeline/drive.h"
+#include "sim/pipeline/array.h"
+#include "sim/pipeline/page_cache.h"
 #include "sim/pipeline/unit.h"
 
-#define LOAD_NONE UINT32_MAX
+#define SLOT_NONE UINT32_MAX
 
 struct loader;
 
 struct loader_setup {
-    struct drive *drive; /* NULL: reads take given_Bps, see below */
+    struct array *array; /* the drives; NULL if given_Bps is set */
+    uint64_t
+        given_Bps; /* the I/O time is given by a measurement: loads are served one after another at
+                                this rate, without pieces, lanes or host costs */
     struct unit *unit;
-    uint32_t lanes, pieces;
-    uint32_t slots; /* of the cache, and transient ones */
+    struct flow_net *net;
+    uint32_t dram, dram_weight;
+    uint64_t copy_Bps;             /* what one copying thread moves */
+    struct page_cache *page_cache; /* NULL: reads bypass it */
+    uint32_t lanes, slots;
+    uint32_t loads_max;   /* waiting and under way at once */
+    uint64_t pieces;      /* of an expert, >= 1 */
+    uint64_t request_max; /* largest request in bytes (readahead window, transfer limit); 0: none */
+    uint64_t copies;      /* of what was read, after it landed */
     bool shares_cores;
-    uint64_t submit_ns, complete_ns, wake_ns, wake_busy_ns, open_ns;
-    /* The rate at which reads are served one by one when the I/O time is given by a measurement. */
-    uint64_t given_Bps;
+    uint64_t open_ns; /* per load */
+    uint64_t submit_ns, complete_ns, wake_ns,
+        wake_busy_ns; /* per piece; wake: per thread that was idle */
 };
 
 MUST_CHECK enum status loader_new(struct loader **out, struct evq *q, const struct loader_setup *s,
                                   struct diag *dg);
 void loader_free(struct loader *l);
 
-/* Starts filling `slot` with `bytes` of `key`. `landed` is called when the last piece is there. Level 0 is
- * demand, 1 prefetch. */
-void loader_load(struct loader *l, uint32_t slot, uint32_t key, uint64_t bytes, uint32_t level,
-                 evq_fn *landed, void *self);
+struct load {
+    uint32_t slot; /* or SLOT_NONE: fills none (streamed dense weights) */
+    uint32_t key;  /* for the page cache and the place on the drive */
+    uint64_t bytes;
+    uint32_t level; /* 0 demand, 1 prefetch */
+    evq_fn *landed; /* when the last piece is there; or NULL */
+    void *self;
+};
+
+/* ST_MISFIT when loads_max are there already: prefetches pile up faster than the drive can read. */
+MUST_CHECK enum status loader_load(struct loader *l, const struct load *load);
 /* True while a load of `slot` has not landed. */
 bool loader_pending(const struct loader *l, uint32_t slot);
-/* Somebody waits for the slot now: what is not yet in flight of its load goes before prefetches, and
- * `landed` is called at its end (at once if nothing is pending). */
+/* Somebody waits for `slot`, which is pending: its loads go before prefetches from now on, and
+ * landed(q, self) is called when the last of them is there. */
 void loader_await(struct loader *l, uint32_t slot, evq_fn *landed, void *self);
 
-/* Reads that fill no slot (streamed dense weights): `bytes` in requests of at most `request` bytes. */
-void loader_stream(struct loader *l, uint64_t bytes, uint64_t request, uint32_t level,
-                   evq_fn *landed, void *self);
-
 struct loader_counts {
-    uint64_t bytes, reads;
-    uint64_t demand_busy_ns; /* time with at least one demand read waiting or in flight */
+    uint64_t bytes, reads;   /* that came from the drives */
+    uint64_t copied_bytes;   /* from the page cache */
+    uint64_t demand_busy_ns; /* time with a demand load waiting or under way */
 };
 struct loader_counts loader_counts(const struct loader *l, uint64_t now_ns);
 

@@ -12,6 +12,7 @@ struct unit {
     struct unit_setup setup;
     uint32_t kernel_class;
     bool busy;
+    uint64_t share_ns;
     uint64_t started_ns, busy_ns, charged_ns;
     struct kernel kernel;
     evq_fn *done;
@@ -25,6 +26,7 @@ enum status unit_new(struct unit **out, struct evq *q, const struct unit_setup *
         return diag_no_memory(dg);
     u->q = q;
     u->setup = *s;
+    u->share_ns = 1;
     struct flow_class c = {&s->memory, 1, s->memory_Bps, s->weight};
     enum status st = flow_class_add(s->net, &c, &u->kernel_class, dg);
     if (st == ST_OK && evq_reserve(q, 2) != ST_OK)
@@ -40,6 +42,11 @@ enum status unit_new(struct unit **out, struct evq *q, const struct unit_setup *
 void unit_free(struct unit *u)
 {
     free(u);
+}
+
+void unit_share(struct unit *u, uint64_t estimate_ns)
+{
+    u->share_ns = estimate_ns ? estimate_ns : 1;
 }
 
 bool unit_busy(const struct unit *u)
@@ -117,7 +124,7 @@ void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self)
     u->self = self;
     if (u->setup.given_ns) {
         uint64_t share = unit_estimate_ns(u, k);
-        after(u, fixed_mul_div(u->setup.given_ns, share, u->setup.given_share), finish);
+        after(u, fixed_mul_div(u->setup.given_ns, share, u->share_ns), finish);
         return;
     }
     uint64_t fixed = k->calls * u->setup.call_ns + k->fixed_ns;

@@ -25,8 +25,7 @@ struct unit_setup {
     uint64_t memory_Bps; /* what this unit draws at most */
     uint64_t ops_per_s;  /* reached */
     uint64_t call_ns;
-    uint64_t given_ns;    /* all kernels of one token take this together; 0: not given */
-    uint64_t given_share; /* the closed-form time of one token's kernels, to share given_ns by */
+    uint64_t given_ns; /* all kernels of one token take this together; 0: not given */
 };
 
 struct unit;
@@ -36,6 +35,8 @@ void unit_free(struct unit *u);
 
 /* Runs `k`, then calls done(q, self). One kernel at a time. */
 void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self);
+/* The closed-form time of one token's kernels: given_ns is shared out in proportion to it. */
+void unit_share(struct unit *u, uint64_t estimate_ns);
 bool unit_busy(const struct unit *u);
 /* CPU time taken from the unit's cores from now on. */
 void unit_charge(struct unit *u, uint64_t cpu_ns);

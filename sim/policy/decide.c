@@ -85,6 +85,15 @@ uint64_t decide_minimum_bytes(const struct decide_setup *s, uint64_t batch_bytes
     return batch_bytes_max + prefetch * s->prefetch_distance;
 }
 
+uint64_t decide_batch_limit(const struct decide_setup *s)
+{
+    if (s->policy->keeps_nothing || s->evict == EVICT_AFTER)
+        return UINT64_MAX;
+    uint64_t reserved = decide_minimum_bytes(s, 0);
+    uint64_t room = s->budget_bytes > reserved ? s->budget_bytes - reserved : 0;
+    return s->scope == SCOPE_LAYER ? room / s->layers : room;
+}
+
 /* ---- set-up ---- */
 
 static enum status start_cache(struct decide *d, uint32_t index, struct diag *dg)

@@ -56,6 +56,10 @@ struct decide_setup {
     const uint32_t *rank;               /* per key, for pinned; NULL: first come */
 };
 
+/* The most that one batch may ask for so that what is prefetched meanwhile still fits (each layer's share,
+ * for SCOPE_LAYER): where to cut a prefill chunk. UINT64_MAX if nothing limits it. */
+uint64_t decide_batch_limit(const struct decide_setup *s);
+
 struct decide_counts {
     uint64_t lookups, hits, misses;
     uint64_t prefetches, prefetch_used, prefetch_wasted;

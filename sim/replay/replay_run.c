@@ -19,16 +19,6 @@ static enum status check(const struct trace *t, const struct replay_setup *s, st
     return ST_OK;
 }
 
-/* The most that one batch may ask for, so that what is prefetched meanwhile still fits. */
-static uint64_t batch_limit(const struct decide_setup *d, uint32_t layers)
-{
-    if (d->policy->keeps_nothing || d->evict == EVICT_AFTER)
-        return UINT64_MAX;
-    uint64_t reserved = decide_minimum_bytes(d, 0);
-    uint64_t room = d->budget_bytes > reserved ? d->budget_bytes - reserved : 0;
-    return d->scope == SCOPE_LAYER ? room / layers : room;
-}
-
 static void predict(struct decide *d, const struct feed *f, size_t i, const struct replay_setup *s,
                     uint16_t *ids)
 {
@@ -108,7 +98,7 @@ enum status replay_run(struct replay_result *out, const struct trace *t,
         expert_bytes[l] = t->layer[l].expert_bytes;
     setup.expert_bytes = expert_bytes;
     if (st == ST_OK)
-        st = feed_new(&f, t, batch_limit(&setup, t->layers), dg);
+        st = feed_new(&f, t, decide_batch_limit(&setup), dg);
     if (st == ST_OK && s->policy->clairvoyant)
         st = futures_new(&future, f, s->scope, dg);
     if (future)

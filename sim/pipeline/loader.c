@@ -1,0 +1,359 @@
+/* loader.c -- see loader.h. Loads wait in two queues by level; a load leaves its queue when its last piece is
+ * taken. All structures are laid out at set-up. */
+#include "sim/pipeline/loader.h"
+
+#include "sim/roofline/estimate.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { LEVELS = 2, NO_JOB = UINT32_MAX };
+
+struct job {
+    struct load load;
+    uint64_t piece_bytes, left; /* left: bytes not yet taken by a lane */
+    uint32_t in_flight;
+    uint32_t next;  /* in its queue, or in the free list */
+    uint32_t after; /* next load of the same slot */
+    bool queued, cached;
+};
+
+struct lane {
+    struct loader *loader;
+    uint32_t job;
+    uint64_t bytes;
+    bool idle;
+};
+
+struct loader {
+    struct evq *q;
+    struct loader_setup setup;
+    struct job *job;
+    uint32_t free_job;
+    uint32_t head[LEVELS], tail[LEVELS];
+    uint32_t *slot_first, *slot_last; /* by slot: its loads in order, the first one is active */
+    struct lane *lane;
+    uint32_t copy_class;
+    uint64_t given_free_ns; /* when the given-rate server is free */
+    struct meter demand;    /* demand loads present */
+    struct loader_counts counts;
+};
+
+void loader_free(struct loader *l)
+{
+    if (!l)
+        return;
+    free(l->job);
+    free(l->slot_first);
+    free(l->slot_last);
+    free(l->lane);
+    free(l);
+}
+
+static bool allocate(struct loader *l)
+{
+    const struct loader_setup *s = &l->setup;
+    l->job = calloc(s->loads_max, sizeof *l->job);
+    l->slot_first = malloc(((size_t)s->slots + 1) * sizeof *l->slot_first);
+    l->slot_last = malloc(((size_t)s->slots + 1) * sizeof *l->slot_last);
+    l->lane = calloc(s->lanes, sizeof *l->lane);
+    if (!l->job || !l->slot_first || !l->slot_last || !l->lane)
+        return false;
+    for (uint32_t i = 0; i < s->loads_max; i++)
+        l->job[i].next = i + 1 < s->loads_max ? i + 1 : NO_JOB;
+    for (uint32_t i = 0; i < s->slots; i++)
+        l->slot_first[i] = l->slot_last[i] = NO_JOB;
+    for (uint32_t i = 0; i < s->lanes; i++)
+        l->lane[i] = (struct lane){.loader = l, .idle = true};
+    return evq_reserve(l->q, (size_t)s->lanes * 2 + s->loads_max) == ST_OK;
+}
+
+enum status loader_new(struct loader **out, struct evq *q, const struct loader_setup *s,
+                       struct diag *dg)
+{
+    struct loader *l = calloc(1, sizeof *l);
+    if (!l)
+        return diag_no_memory(dg);
+    l->q = q;
+    l->setup = *s;
+    for (int i = 0; i < LEVELS; i++)
+        l->head[i] = l->tail[i] = NO_JOB;
+    meter_init(&l->demand, 0);
+    struct flow_class copy = {&s->dram, 1, s->copy_Bps, s->dram_weight};
+    enum status st =
+        allocate(l) ? flow_class_add(s->net, &copy, &l->copy_class, dg) : diag_no_memory(dg);
+    if (st != ST_OK) {
+        loader_free(l);
+        return st;
+    }
+    *out = l;
+    return ST_OK;
+}
+
+static void after(struct loader *l, uint64_t ns, evq_fn *fn, void *self)
+{
+    enum status st = evq_at(l->q, evq_now_ns(l->q) + ns, fn, self);
+    assert(st == ST_OK && "loader_new reserved the event");
+    (void)st;
+}
+
+/* ---- queues ---- */
+
+static void enqueue(struct loader *l, uint32_t j)
+{
+    uint32_t level = l->job[j].load.level;
+    l->job[j].queued = true;
+    l->job[j].next = NO_JOB;
+    if (l->tail[level] == NO_JOB)
+        l->head[level] = j;
+    else
+        l->job[l->tail[level]].next = j;
+    l->tail[level] = j;
+}
+
+static void unlink_job(struct loader *l, uint32_t j)
+{
+    uint32_t level = l->job[j].load.level;
+    uint32_t *at = &l->head[level], before = NO_JOB;
+    while (*at != j) {
+        before = *at;
+        at = &l->job[*at].next;
+    }
+    *at = l->job[j].next;
+    if (l->tail[level] == j)
+        l->tail[level] = before;
+    l->job[j].queued = false;
+}
+
+/* ---- pieces ---- */
+
+static void take_next(struct lane *lane);
+static void start_job(struct loader *l, uint32_t j);
+
+static void job_landed(struct loader *l, uint32_t j)
+{
+    struct load load = l->job[j].load;
+    uint32_t next = l->job[j].after;
+    if (load.level == 0)
+        meter_fall(&l->demand, evq_now_ns(l->q), 1);
+    l->job[j].next = l->free_job;
+    l->free_job = j;
+    if (load.slot != SLOT_NONE) {
+        l->slot_first[load.slot] = next;
+        if (next == NO_JOB)
+            l->slot_last[load.slot] = NO_JOB;
+        else
+            start_job(l, next);
+    }
+    if (load.landed)
+        load.landed(l->q, load.self);
+}
+
+static void piece_over(struct lane *lane)
+{
+    struct loader *l = lane->loader;
+    struct job *job = &l->job[lane->job];
+    uint32_t j = lane->job;
+    job->in_flight--;
+    bool last = job->left == 0 && job->in_flight == 0;
+    lane->job = NO_JOB;
+    if (last)
+        job_landed(l, j);
+    take_next(lane);
+}
+
+static void copied(struct evq *q, void *self)
+{
+    (void)q;
+    piece_over(self);
+}
+
+static void copy_piece(struct lane *lane, uint64_t copies)
+{
+    struct loader *l = lane->loader;
+    /* A copy reads every byte and writes it. */
+    struct flow f = {.bytes = 2 * copies * lane->bytes, .done = copied, .self = lane};
+    enum status st = flow_start(l->setup.net, l->copy_class, &f);
+    assert(st == ST_OK && "the net has room for every flow of the pipeline");
+    (void)st;
+}
+
+/* The thread runs again and sees its piece. */
+static void noticed(struct evq *q, void *self)
+{
+    (void)q;
+    struct lane *lane = self;
+    if (lane->loader->setup.copies > 0 && !lane->loader->setup.given_Bps)
+        copy_piece(lane, lane->loader->setup.copies);
+    else
+        piece_over(lane);
+}
+
+static void read_done(struct evq *q, void *self)
+{
+    (void)q;
+    struct lane *lane = self;
+    struct loader *l = lane->loader;
+    const struct loader_setup *s = &l->setup;
+    l->counts.reads++;
+    l->counts.bytes += lane->bytes;
+    uint64_t delay = s->complete_ns;
+    if (s->shares_cores) {
+        unit_charge(s->unit, unit_busy(s->unit) ? s->complete_ns : 0);
+        delay += unit_busy(s->unit) ? s->wake_busy_ns : 0;
+    }
+    after(l, delay, noticed, lane);
+}
+
+static void submit(struct evq *q, void *self)
+{
+    (void)q;
+    struct lane *lane = self;
+    struct loader *l = lane->loader;
+    const struct job *job = &l->job[lane->job];
+    if (job->cached) {
+        l->counts.copied_bytes += lane->bytes;
+        copy_piece(lane, 1);
+        return;
+    }
+    struct drive_read r = {.bytes = lane->bytes,
+                           .place = ((uint64_t)job->load.key << 20) + (job->left >> 12),
+                           .level = job->load.level,
+                           .done = read_done,
+                           .self = lane};
+    enum status st = array_submit(l->setup.array, &r);
+    assert(st == ST_OK && "the array has room for every lane");
+    (void)st;
+}
+
+static void take_next(struct lane *lane)
+{
+    struct loader *l = lane->loader;
+    const struct loader_setup *s = &l->setup;
+    uint32_t j = l->head[0] != NO_JOB ? l->head[0] : l->head[1];
+    bool was_idle = lane->idle;
+    lane->idle = j == NO_JOB;
+    if (lane->idle)
+        return;
+    struct job *job = &l->job[j];
+    bool first = job->left == job->load.bytes;
+    lane->job = j;
+    lane->bytes = job->left < job->piece_bytes ? job->left : job->piece_bytes;
+    job->left -= lane->bytes;
+    job->in_flight++;
+    if (job->left == 0)
+        unlink_job(l, j);
+    if (s->shares_cores && unit_busy(s->unit))
+        unit_charge(s->unit, s->submit_ns);
+    after(l, s->submit_ns + (was_idle ? s->wake_ns : 0) + (first ? s->open_ns : 0), submit, lane);
+}
+
+static void wake_lanes(struct loader *l)
+{
+    for (uint32_t i = 0; i < l->setup.lanes && (l->head[0] != NO_JOB || l->head[1] != NO_JOB); i++)
+        if (l->lane[i].idle)
+            take_next(&l->lane[i]);
+}
+
+/* ---- loads ---- */
+
+static void given_done(struct evq *q, void *self)
+{
+    (void)q;
+    struct loader *l = ((struct lane *)self)->loader;
+    uint32_t j = l->head[0] != NO_JOB ? l->head[0] : l->head[1];
+    l->counts.reads++;
+    l->counts.bytes += l->job[j].load.bytes;
+    unlink_job(l, j);
+    job_landed(l, j);
+}
+
+/* The active load of its slot begins: pieces become available to the lanes. */
+static void start_job(struct loader *l, uint32_t j)
+{
+    const struct loader_setup *s = &l->setup;
+    struct job *job = &l->job[j];
+    enqueue(l, j);
+    if (s->given_Bps) {
+        uint64_t now = evq_now_ns(l->q);
+        uint64_t from = l->given_free_ns > now ? l->given_free_ns : now;
+        l->given_free_ns = from + time_for(job->load.bytes, s->given_Bps);
+        after(l, l->given_free_ns - now, given_done, &l->lane[0]);
+        return;
+    }
+    job->cached = s->page_cache && page_cache_use(s->page_cache, job->load.key, job->load.bytes);
+    wake_lanes(l);
+}
+
+static uint64_t piece_bytes(const struct loader_setup *s, const struct load *load)
+{
+    uint64_t pieces = load->slot == SLOT_NONE ? 1 : s->pieces;
+    uint64_t bytes = (load->bytes + pieces - 1) / pieces;
+    return s->request_max && s->request_max < bytes ? s->request_max : bytes;
+}
+
+enum status loader_load(struct loader *l, const struct load *load)
+{
+    assert(load->bytes > 0 && load->level < LEVELS);
+    uint32_t j = l->free_job;
+    if (j == NO_JOB)
+        return ST_MISFIT;
+    l->free_job = l->job[j].next;
+    l->job[j] = (struct job){.load = *load,
+                             .piece_bytes = piece_bytes(&l->setup, load),
+                             .left = load->bytes,
+                             .next = NO_JOB,
+                             .after = NO_JOB};
+    if (load->level == 0)
+        meter_rise(&l->demand, evq_now_ns(l->q), 1);
+    if (load->slot == SLOT_NONE) {
+        start_job(l, j);
+        return ST_OK;
+    }
+    uint32_t last = l->slot_last[load->slot];
+    l->slot_last[load->slot] = j;
+    if (last == NO_JOB) {
+        l->slot_first[load->slot] = j;
+        start_job(l, j);
+        return ST_OK;
+    }
+    l->job[last].after = j;
+    return ST_OK;
+}
+
+bool loader_pending(const struct loader *l, uint32_t slot)
+{
+    return l->slot_first[slot] != NO_JOB;
+}
+
+static void promote(struct loader *l, uint32_t j)
+{
+    struct job *job = &l->job[j];
+    if (job->load.level == 0)
+        return;
+    bool queued = job->queued;
+    if (queued)
+        unlink_job(l, j);
+    job->load.level = 0;
+    meter_rise(&l->demand, evq_now_ns(l->q), 1);
+    if (queued)
+        enqueue(l, j);
+}
+
+void loader_await(struct loader *l, uint32_t slot, evq_fn *landed, void *self)
+{
+    uint32_t j = l->slot_first[slot];
+    assert(j != NO_JOB);
+    for (; j != NO_JOB; j = l->job[j].after)
+        promote(l, j);
+    struct load *last = &l->job[l->slot_last[slot]].load;
+    last->landed = landed;
+    last->self = self;
+}
+
+struct loader_counts loader_counts(const struct loader *l, uint64_t now_ns)
+{
+    struct loader_counts c = l->counts;
+    c.demand_busy_ns = meter_busy_ns(&l->demand, now_ns);
+    return c;
+}

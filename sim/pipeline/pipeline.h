@@ -1,0 +1,81 @@
+/* pipeline.h -- tokens as events: a model on a machine under an engine profile, in time.
+ *
+ * Every pass goes through the layers in order: fixed part (attention, router, dense weights), then the
+ * decisions on the experts that the router chose (sim/policy, the same code as replay and engine), then
+ * reads and expert kernels as the profile lets them wait for each other, then the head. Queueing,
+ * overlap, prefetch and contention follow from the resources: lanes and drives, DRAM, the compute unit.
+ */
+#ifndef SIM_PIPELINE_PIPELINE_H
+#define SIM_PIPELINE_PIPELINE_H
+
+#include "devices/device.h"
+#include "models/model.h"
+#include "sim/pipeline/profile.h"
+#include "sim/pipeline/routing.h"
+#include "sim/policy/decide.h"
+#include "sim/roofline/machine.h"
+
+/* One decode token, for the per-token CSV. */
+struct pipeline_token {
+    uint64_t index, start_ns, end_ns;
+    uint64_t compute_ns; /* kernels ran */
+    uint64_t io_ns;      /* a demand read was waiting or under way */
+    uint64_t stall_ns;   /* nothing ran because a read was awaited */
+    uint64_t read_bytes, lookups, hits, late_hits;
+};
+
+struct pipeline_setup {
+    const struct model *model;
+    struct device *device;
+    const struct engine_profile *profile;
+    const char *unit; /* NULL: the profile's site, else the fastest */
+    /* routing */
+    const struct trace *trace;            /* recorded; NULL: see below */
+    const struct generate_params *params; /* generated; NULL: fixed */
+    uint64_t hit_ratio;                   /* fixed: parts in 10^9 */
+    uint64_t prompt_tokens,
+        tokens;       /* generated and fixed; `tokens` decode tokens at most in any case */
+    uint64_t context; /* tokens of state that exist before */
+    /* decisions */
+    const struct cache_policy *policy;
+    const struct prefetch_policy *prefetch; /* NULL: none */
+    enum scope scope;
+    enum evict_when evict;
+    uint64_t cache_bytes;
+    bool cache_given;      /* else all that fits */
+    uint64_t memory_bytes; /* what the run may use; 0: capacity less reserve */
+    uint32_t prefetch_distance, prefetch_experts_max;
+    uint64_t prefetch_bytes_max;
+    /* knobs; 0: the profile's or the device's */
+    uint64_t lanes, pieces, threads;
+    int overlap; /* enum overlap, or -1: the profile's */
+    uint32_t state_bits;
+    uint64_t given_compute_ns, given_io_ns; /* per decode token, from a measurement */
+    uint64_t seed;
+    uint32_t jitter_e3;
+    void (*token)(void *self, const struct pipeline_token *t); /* NULL: none */
+    void *token_self;
+};
+
+struct pipeline_result {
+    uint64_t tokens; /* decoded */
+    uint64_t decode_ns, prefill_ns;
+    uint64_t token_ns_p50, token_ns_p99;
+    uint64_t compute_ns, io_ns, stall_ns; /* sums over decode tokens */
+    uint64_t flash_bytes;                 /* read while decoding */
+    uint64_t lookups, hits, late_hits;    /* while decoding */
+    struct decide_counts counts;          /* whole run */
+    uint64_t cache_bytes, peak_bytes;     /* peak: all of the memory ledger */
+    uint64_t page_cache_bytes;
+    uint64_t energy_pJ;          /* of the decode */
+    uint64_t lower_ns, upper_ns; /* roofline bound and serial sum of the same bytes, per run */
+    uint64_t events, fingerprint;
+    const char *bound; /* what most of the time went to: flash, DRAM, compute, overhead */
+    bool cut;
+};
+
+/* ST_MISFIT where something does not fit or belong together, with what would. */
+MUST_CHECK enum status pipeline_run(struct pipeline_result *out, const struct pipeline_setup *s,
+                                    struct diag *dg);
+
+#endif

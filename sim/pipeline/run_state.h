@@ -1,0 +1,87 @@
+/* run_state.h -- what a run carries from event to event; private to the pipeline. */
+#ifndef SIM_PIPELINE_RUN_STATE_H
+#define SIM_PIPELINE_RUN_STATE_H
+
+#include "sim/pipeline/loader.h"
+#include "sim/pipeline/pipeline.h"
+#include "sim/plan/placement.h"
+
+/* One expert of the present layer. */
+struct choice {
+    uint16_t expert;
+    uint32_t tokens; /* that chose it */
+    uint32_t slot;
+    bool ready, computed;
+};
+
+/* Kernels of one layer at the present context. */
+struct layer_kernels {
+    struct kernel
+        fixed; /* attention, state, router, dense FFN; the shared expert unless split off */
+    struct kernel shared; /* shared expert alone, if it runs beside the reads */
+    uint64_t expert_ops;  /* one token through one expert */
+    uint64_t expert_bytes;
+    uint64_t trunk_bytes; /* dense weights of the layer, if they are streamed */
+};
+
+struct run {
+    struct pipeline_setup setup;
+    const struct model *model;
+    const struct engine_profile *profile;
+    struct machine machine;
+    struct placement placement;
+    struct evq *q;
+    struct flow_net *net;
+    uint32_t dram;
+    struct array *array;
+    struct unit *unit;
+    struct page_cache *page_cache;
+    struct loader *loader;
+    struct feed *feed;
+    struct futures *futures;
+    struct trace_layer *layer_bytes; /* which layers have experts, and their size */
+    uint64_t *expert_bytes;
+    uint32_t experts, top_k;
+    struct routing *routing;
+    struct decide *decide; /* NULL with a fixed hit ratio */
+    struct pcg fixed_chance;
+    uint32_t *slot_of; /* by key: the slot its last command gave it */
+    enum overlap overlap;
+    uint64_t lanes, pieces;
+
+    /* the present pass */
+    struct routing_pass pass;
+    uint32_t pass_count;
+    uint64_t position; /* tokens of state before the pass */
+    uint32_t layer;
+    uint32_t trunk_asked; /* layers whose dense weights were asked for */
+    uint32_t trunk_landed;
+    bool trunk_awaited;
+
+    /* the present layer */
+    struct layer_kernels kernels;
+    struct choice *choice; /* `experts` of them */
+    uint32_t *choice_of;   /* by expert: index in choice + 1 */
+    uint32_t choice_count, ready_count, computed_count, pending_count, running;
+    bool shared_done, stalled;
+    uint64_t stall_from_ns;
+
+    /* accounts */
+    bool decoding, over;
+    enum status failure;
+    uint64_t pass_start_ns, pass_compute_ns, pass_io_ns, pass_read_bytes, pass_lookups, pass_hits;
+    uint64_t stall_ns, pass_stall_ns, late_hits, pass_late_hits;
+    uint64_t fixed_lookups, fixed_hits;
+    uint64_t *token_ns; /* for the quantiles */
+    uint64_t upper_ns, lower_flash_bytes;
+    struct pipeline_result *result;
+};
+
+/* layer.c */
+void layer_kernels(const struct run *r, uint32_t layer, struct layer_kernels *out);
+struct kernel head_kernel(const struct run *r);
+/* Begins the pass that run->pass describes; run_pass_over() is called at its end. */
+void layer_begin_pass(struct run *r);
+void run_pass_over(struct run *r);
+
+#endif
