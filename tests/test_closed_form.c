@@ -87,6 +87,9 @@ static void the_formula_is_exact(void **state)
     s = (struct storage){.latency = given(100000), .queue_depth = given(4)};
     assert_int_equal(storage_closed_rate_Bps(&s, 1000, 4), 40000000);
     assert_int_equal(storage_closed_rate_Bps(&s, 1000, 400), 40000000);
+    /* Three reads of a third each make one: rounded once, at the end. */
+    s = (struct storage){.latency = given(3)};
+    assert_int_equal(storage_closed_rate_Bps(&s, 1, 3), 1000000000);
 }
 
 static void what_is_not_given_does_not_limit(void **state)

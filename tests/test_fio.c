@@ -235,6 +235,24 @@ static void few_jobs_become_a_measured_description_with_the_reason(void **state)
     fio_table_free(&t);
 }
 
+static void a_shallow_queue_says_nothing_of_the_reads_a_second(void **state)
+{
+    (void)state;
+    static const struct written jobs[] = {
+        {"small", 0, RANDOM "\"bs\" : \"4k\"", 4096, 4e7, 95000},
+        {"large", 1, RANDOM "\"bs\" : \"4m\", \"iodepth\" : \"8\"", 4194304, 3e9, 9000000}};
+    struct diag dg;
+    struct fio_table t = {0};
+    struct storage s;
+    struct storage_fit fit;
+    const char *reason;
+    assert_ok(fio_import(&t, fio_file("shallow.json", jobs, 2), &dg));
+    assert_ok(fio_storage(&s, &fit, &reason, FIT_SHARP, &t, &dg));
+    assert_true(s.bandwidth.given);
+    assert_false(s.iops.given);
+    fio_table_free(&t);
+}
+
 static void small_reads_alone_say_nothing_of_the_ceiling(void **state)
 {
     (void)state;
@@ -261,6 +279,7 @@ int main(void)
         cmocka_unit_test(a_file_that_is_not_fios_is_refused),
         cmocka_unit_test(a_grid_of_jobs_becomes_a_fitted_description),
         cmocka_unit_test(few_jobs_become_a_measured_description_with_the_reason),
+        cmocka_unit_test(a_shallow_queue_says_nothing_of_the_reads_a_second),
         cmocka_unit_test(small_reads_alone_say_nothing_of_the_ceiling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

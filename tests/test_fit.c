@@ -111,6 +111,12 @@ static void at_one_depth_there_is_no_ceiling_apart_from_the_lane(void **state)
     assert_int_equal(s.bandwidth.kind, KIND_MEASURED);
     assert_int_equal(s.lane_bandwidth.kind, KIND_FITTED);
     rate_table_free(&t);
+    /* Nor where a knee would explain it better. */
+    static const uint64_t many[] = {4096, 16384, 65536, 262144, 1048576, 4194304, 16777216};
+    table_from(&t, &truth, many, 7, depths, 1, 0);
+    assert_ok(storage_fit_run(&f, &t, FIT_ROUNDED, &dg));
+    assert_false(f.given[FIT_BANDWIDTH]);
+    rate_table_free(&t);
 }
 
 static void assert_refused(const struct rate_table *t, const char *reason)
