@@ -95,17 +95,22 @@ static enum status fill_gqa(const struct gguf_import *c, size_t i, struct attent
     return s ? s : check_gqa(c, i, a);
 }
 
+/* A layer without index tensors borrows the choice of another one (latent attention) or has none
+ * (compressed attention, whose other layers read all of their few entries). */
 static enum status fill_indexer(const struct gguf_import *c, size_t i, struct attention *a)
 {
     enum status s = ST_OK;
-    if (!gguf_read(c, "attention.indexer.head_count", GGUF_SHAPE_MAX, &a->index_heads, &s) || s)
+    bool owned = gguf_layer_has(c, i, "indexer.proj.weight") ||
+                 gguf_layer_has(c, i, "indexer.attn_q_b.weight") ||
+                 gguf_layer_has(c, i, "indexer.q_proj.weight");
+    if (!owned && a->family == ATTENTION_COMPRESSED)
+        return ST_OK;
+    if (!gguf_read(c, "attention.indexer.head_count", GGUF_SHAPE_MAX, &a->index_heads, &s))
         return s;
     s = gguf_need(c, "attention.indexer.key_length", GGUF_SHAPE_MAX, &a->index_dim);
     if (!s)
         s = gguf_need(c, "attention.indexer.top_k", GGUF_SHAPE_MAX, &a->index_top_k);
-    a->index_borrowed = !gguf_layer_has(c, i, "indexer.proj.weight") &&
-                        !gguf_layer_has(c, i, "indexer.attn_q_b.weight") &&
-                        !gguf_layer_has(c, i, "indexer.q_proj.weight");
+    a->index_borrowed = !owned;
     return s;
 }
 

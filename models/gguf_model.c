@@ -71,7 +71,7 @@ enum tensor_group gguf_model_group(const struct gguf_tensor *t, struct gguf_text
         {"shortconv.", GROUP_ATTENTION},
         {"time_mix_", GROUP_ATTENTION},
     };
-    if (starts_with(name, "indexer."))
+    if (starts_with(name, "indexer")) /* indexer.proj, indexer_compressor_kv ... */
         return GROUP_INDEXER;
     if (!ends_with(name, ".weight"))
         return GROUP_OTHER;

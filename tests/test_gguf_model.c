@@ -336,6 +336,7 @@ static void layers_of_predicted_tokens_are_left_out(void **state)
     writer_start(&w);
     writer_qwen3moe(&w, 3);
     writer_u32(&w, "qwen3moe.nextn_predict_layers", 1);
+    matrix(&w, 1, "nextn.eh_proj.weight", 64, 32);
     struct model *m = import(&w);
     writer_start(&w);
     writer_qwen3moe(&w, 2);
@@ -413,6 +414,72 @@ static void kimi_layers_are_delta_attention_or_latent(void **state)
     assert_int_equal(a->family, ATTENTION_MLA);
     assert_true(a->nope_head_dim == 12 && a->rope_head_dim == 8 && a->v_head_dim == 16);
     assert_true(a->q_lora_rank == 0);
+    model_free(m);
+}
+
+static void indexers_are_owned_borrowed_or_absent(void **state)
+{
+    (void)state;
+    struct gguf_writer w;
+    start(&w, "glm-dsa", 2);
+    writer_u32(&w, "glm-dsa.attention.q_lora_rank", 24);
+    writer_u32(&w, "glm-dsa.attention.kv_lora_rank", 24);
+    writer_u32(&w, "glm-dsa.rope.dimension_count", 8);
+    writer_u32(&w, "glm-dsa.attention.key_length", 20);
+    writer_u32(&w, "glm-dsa.attention.value_length", 16);
+    writer_u32(&w, "glm-dsa.attention.indexer.head_count", 3);
+    writer_u32(&w, "glm-dsa.attention.indexer.key_length", 12);
+    writer_u32(&w, "glm-dsa.attention.indexer.top_k", 5);
+    for (size_t i = 0; i < 2; i++) {
+        matrix(&w, i, "attn_q_a.weight", 32, 24);
+        matrix(&w, i, "attn_kv_a_mqa.weight", 32, 32);
+        dense_ffn(&w, i);
+    }
+    matrix(&w, 0, "indexer.attn_q_b.weight", 24, 36);
+    matrix(&w, 0, "indexer.k_norm.weight", 12, 0);
+    struct model *m = import(&w);
+    const struct attention *a = &m->layers[0].attention;
+    assert_true(a->index_heads == 3 && a->index_dim == 12 && a->index_top_k == 5);
+    assert_true(!a->index_borrowed && m->layers[1].attention.index_borrowed);
+    assert_int_equal(a->q_lora_rank, 24);
+    assert_int_equal(m->layers[0].params[GROUP_INDEXER], 24 * 36 + 12);
+    model_free(m);
+}
+
+static void compressed_layers_have_ratios_of_their_own(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        uint32_t value;
+    } keys[] = {{"q_lora_rank", 24},        {"key_length", 16},    {"output_lora_rank", 8},
+                {"output_group_count", 2},  {"sliding_window", 6}, {"indexer.head_count", 3},
+                {"indexer.key_length", 12}, {"indexer.top_k", 5}};
+    struct gguf_writer w;
+    start(&w, "deepseek4", 2);
+    writer_u32(&w, "deepseek4.rope.dimension_count", 8);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char key[80];
+        snprintf(key, sizeof key, "deepseek4.attention.%s", keys[i].key);
+        writer_u32(&w, key, keys[i].value);
+    }
+    writer_key(&w, "deepseek4.attention.compress_ratios", GGUF_ARRAY);
+    writer_u32_raw(&w, GGUF_U32);
+    writer_u64_raw(&w, 2);
+    writer_u32_raw(&w, 4);
+    writer_u32_raw(&w, 128);
+    for (size_t i = 0; i < 2; i++) {
+        matrix(&w, i, "attn_q_a.weight", 32, 24);
+        dense_ffn(&w, i);
+    }
+    matrix(&w, 0, "indexer.proj.weight", 32, 3);
+    matrix(&w, 0, "indexer_compressor_kv.weight", 32, 12);
+    struct model *m = import(&w);
+    const struct attention *a = &m->layers[0].attention, *b = &m->layers[1].attention;
+    assert_true(a->family == ATTENTION_COMPRESSED && a->compress_ratio == 4);
+    assert_true(a->window == 6 && a->o_groups == 2 && a->o_lora_rank == 8 && a->index_heads == 3);
+    assert_true(b->compress_ratio == 128 && b->index_heads == 0 && b->window == 6);
+    assert_int_equal(m->layers[0].params[GROUP_INDEXER], 32 * 15);
     model_free(m);
 }
 
@@ -532,6 +599,10 @@ static void tensors_that_contradict_the_metadata_are_refused(void **state)
         assert_refused(&w, old ? ST_UNSUPPORTED : ST_PARSE, lies[i].word);
     }
     struct gguf_writer w;
+    writer_start(&w);
+    writer_qwen3moe(&w, 1);
+    w.keys[w.key_bytes - 4] = 5; /* expert_used_count, the last key: one more than there are */
+    assert_refused(&w, ST_PARSE, "from 1 to the number of experts");
     start(&w, "llama", 2);
     gqa(&w, 0);
     assert_refused(&w, ST_PARSE, "layer 1 of 2 has no tensors");
@@ -614,6 +685,8 @@ int main(void)
         cmocka_unit_test(layers_of_predicted_tokens_are_left_out),
         cmocka_unit_test(linear_layers_stand_beside_gated_full_ones),
         cmocka_unit_test(kimi_layers_are_delta_attention_or_latent),
+        cmocka_unit_test(indexers_are_owned_borrowed_or_absent),
+        cmocka_unit_test(compressed_layers_have_ratios_of_their_own),
         cmocka_unit_test(windows_come_from_the_file_or_from_the_custom_of_the_architecture),
         cmocka_unit_test(a_key_that_is_missing_is_named),
         cmocka_unit_test(an_unknown_architecture_is_named_with_a_hint),
