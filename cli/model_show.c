@@ -37,7 +37,6 @@ static const struct column columns[] = {
     {"state_bytes", CELL_COUNT, 0, false},
     {"grade", CELL_TEXT, 0, false},
     {"source", CELL_TEXT, 0, false},
-    {"origin", CELL_TEXT, 0, false},
 };
 
 static uint64_t expert_params(const struct model *m)
@@ -85,7 +84,6 @@ static enum status print_row(struct args *a, const struct model *m, struct diag 
     report_count(r, state_bytes(m, context, STATE_BITS_F16));
     text_or_empty(r, m->grade);
     text_or_empty(r, m->source);
-    text_or_empty(r, m->origin);
     return report_close(r, dg);
 }
 

@@ -259,6 +259,25 @@ static void impossible_sizes_are_refused_before_they_overflow(void **state)
     assert_non_null(strstr(dg.text, "10^15"));
 }
 
+static void routers_are_presets_that_exist(void **state)
+{
+    char **names;
+    size_t count;
+    (void)state;
+    assert_ok(model_catalogue(&names, &count, CATALOGUE, &dg));
+    for (size_t i = 0; i < count; i++) {
+        struct model *m = load(names[i]);
+        char path[128];
+        snprintf(path, sizeof path, "sim/trace/presets/%s.yaml", m->router ? m->router : "uniform");
+        FILE *f = fopen(path, "r");
+        if (!f)
+            fail_msg("%s: no preset %s", names[i], path);
+        fclose(f);
+        model_free(m);
+    }
+    model_catalogue_free(names, count);
+}
+
 static void check_documented(const char *text, const struct yaml_field *fields)
 {
     for (const struct yaml_field *f = fields; f->key; f++) {
@@ -341,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_small_description_gives_what_one_counts_by_hand),
         cmocka_unit_test(wrong_descriptions_are_refused_with_file_and_line),
         cmocka_unit_test(impossible_sizes_are_refused_before_they_overflow),
+        cmocka_unit_test(routers_are_presets_that_exist),
         cmocka_unit_test(every_key_is_documented),
         cmocka_unit_test(damaged_descriptions_never_do_worse_than_fail),
         cmocka_unit_test(every_failing_allocation_is_reported),
