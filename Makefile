@@ -48,10 +48,10 @@ TESTS   := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 PROGRAM := $(BUILD)/memwall
 
 # Targets that stand in the README install what is missing first; plain `make` never does.
-SELF_SETUP := demo check asan ubsan lint
+SELF_SETUP := demo check asan ubsan lint same-bytes
 NEED := $(if $(filter $(SELF_SETUP),$(MAKECMDGOALS)),setup)
 
-.PHONY: all check asan ubsan lint setup demo bench install clean help
+.PHONY: all check asan ubsan lint same-bytes setup demo bench install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -98,6 +98,14 @@ check-only: $(PROGRAM) $(TESTS)
 lint: | $(NEED)
 	@tests/check-includes
 	@clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
+
+## same-bytes: the same output from gcc and clang, -O0 and -O3
+SAME_BYTES := gcc-O0 gcc-O3 clang-O0 clang-O3
+same-bytes: | $(NEED)
+	@for c in $(SAME_BYTES); do \
+	    $(MAKE) --no-print-directory -s CONFIG=$$c CC=$${c%-*} OPTIMISE=-$${c#*-} build/$$c/memwall \
+	    || exit 1; done
+	@tests/same-bytes $(SAME_BYTES)
 
 ## demo: the main job on the bundled trace (installs what is missing)
 demo: memwall
