@@ -67,7 +67,8 @@ static enum status print_residuals(const struct args *a, const struct storage_fi
         report_count(r, row->depth);
         report_count(r, row->rate_Bps);
         report_count(r, storage_fit_rounded(rate));
-        report_number(r, rate / (double)row->rate_Bps - 1);
+        double off = rate / (double)row->rate_Bps - 1;
+        report_number(r, off > -0.00005 && off < 0.00005 ? 0 : off); /* never "-0.0000" */
     }
     return report_close(r, dg);
 }
