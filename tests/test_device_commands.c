@@ -58,8 +58,8 @@ static void show_prints_every_value_with_kind_spread_and_source(void **state)
 static void fit_prints_parameters_and_residuals_and_writes_a_part(void **state)
 {
     (void)state;
-    const char *part = temp_path("fitted.yaml");
-    char line[400];
+    char line[400], part[200]; /* temp_path lends its text for a few calls only */
+    strcpy(part, temp_path("fitted.yaml"));
     snprintf(line, sizeof line,
              "device fit tests/data/rates.csv --format csv --print parameters --name disk --out %s",
              part);
@@ -85,8 +85,9 @@ static void fit_prints_parameters_and_residuals_and_writes_a_part(void **state)
 static void import_turns_fios_jobs_into_a_part_that_a_device_can_name(void **state)
 {
     (void)state;
-    const char *part = temp_path("fio-drive.yaml"), *box = temp_path("box.yaml");
-    char line[400];
+    char line[400], part[200], box[200];
+    strcpy(part, temp_path("fio-drive.yaml"));
+    strcpy(box, temp_path("box.yaml"));
     snprintf(line, sizeof line, "device import tests/data/fio.json --format csv --out %s", part);
     expect_in_result(line, "job,random,read_bytes,depth,rate_Bps,iops,lat_mean_ns,lat_p50_ns,"
                            "lat_p99_ns,file\n"
