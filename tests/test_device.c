@@ -2,6 +2,7 @@
 #include "tests/support.h"
 
 #include "tests/allocations.h"
+#include "tests/mutate.h"
 
 #include "base/arena.h"
 #include "devices/device.h"
@@ -384,6 +385,32 @@ static void the_dram_rate_is_measured_or_four_fifths_of_the_peak(void **state)
     device_free(d);
 }
 
+static void a_damaged_description_loads_or_gives_one_line_of_reason(void **state)
+{
+    (void)state;
+    struct pcg p;
+    char *whole = read_whole("devices/desc/rtx-4090-pc.yaml", NULL), path[200], text[8192];
+    size_t refused = 0;
+    pcg_stream(&p, 3, "damaged device");
+    strcpy(path, temp_path("damaged.yaml"));
+    for (int i = 0; i < 3000; i++) {
+        struct diag dg = {0};
+        struct device *d = NULL;
+        assert_true(strlen(whole) + MUTATE_ROOM < sizeof text);
+        mutate(strcpy(text, whole), &p);
+        write_file(path, text);
+        enum status st = device_load(&d, path, CATALOGUE, NULL, 0, &dg);
+        if (st != ST_OK) {
+            refused++;
+            assert_true(strlen(dg.text) > 0);
+            assert_null(strchr(dg.text, '\n'));
+        }
+        device_free(d);
+    }
+    assert_true(refused > 1000);
+    free(whole);
+}
+
 static void a_load_survives_the_failure_of_any_allocation(void **state)
 {
     (void)state;
@@ -427,6 +454,7 @@ int main(void)
         cmocka_unit_test(overriding_a_bandwidth_scales_what_was_measured_beside_it),
         cmocka_unit_test(a_wrong_override_is_refused),
         cmocka_unit_test(the_dram_rate_is_measured_or_four_fifths_of_the_peak),
+        cmocka_unit_test(a_damaged_description_loads_or_gives_one_line_of_reason),
         cmocka_unit_test(a_load_survives_the_failure_of_any_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

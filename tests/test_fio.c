@@ -1,6 +1,8 @@
 /* test_fio.c -- fio's JSON as rates and as a description, and the runs that are refused. */
 #include "tests/support.h"
 
+#include "tests/mutate.h"
+
 #include "devices/fio_import.h"
 #include "devices/part_file.h"
 
@@ -268,6 +270,37 @@ static void small_reads_alone_say_nothing_of_the_ceiling(void **state)
     fio_table_free(&t);
 }
 
+static void a_damaged_file_is_read_or_gives_one_line_of_reason(void **state)
+{
+    (void)state;
+    struct pcg p;
+    char *whole = read_whole("tests/data/fio.json", NULL), path[200], text[8192];
+    size_t refused = 0;
+    pcg_stream(&p, 3, "damaged fio");
+    strcpy(path, temp_path("damaged.json"));
+    assert_true(strlen(whole) + MUTATE_ROOM < sizeof text);
+    for (int i = 0; i < 2000; i++) {
+        struct diag dg = {0};
+        struct fio_table t = {0};
+        struct storage s;
+        struct storage_fit fit;
+        const char *reason;
+        mutate(strcpy(text, whole), &p);
+        write_file(path, text);
+        enum status st = fio_import(&t, path, &dg);
+        if (st == ST_OK && i % 20 == 0) /* a fit takes its time */
+            st = fio_storage(&s, &fit, &reason, FIT_SHARP, &t, &dg);
+        if (st != ST_OK) {
+            refused++;
+            assert_true(strlen(dg.text) > 0);
+            assert_null(strchr(dg.text, '\n'));
+        }
+        fio_table_free(&t);
+    }
+    assert_true(refused > 500);
+    free(whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +313,7 @@ int main(void)
         cmocka_unit_test(a_grid_of_jobs_becomes_a_fitted_description),
         cmocka_unit_test(few_jobs_become_a_measured_description_with_the_reason),
         cmocka_unit_test(a_shallow_queue_says_nothing_of_the_reads_a_second),
+        cmocka_unit_test(a_damaged_file_is_read_or_gives_one_line_of_reason),
         cmocka_unit_test(small_reads_alone_say_nothing_of_the_ceiling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

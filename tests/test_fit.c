@@ -2,6 +2,8 @@
  * refuses. */
 #include "tests/support.h"
 
+#include "tests/mutate.h"
+
 #include "base/pcg.h"
 #include "devices/fit.h"
 #include "devices/part_file.h"
@@ -310,6 +312,37 @@ static void a_written_part_loads_with_the_same_values(void **state)
     assert_int_equal(part_file_write("/nowhere/part.yaml", "x", NULL, &s, &dg), ST_IO);
 }
 
+static void a_damaged_table_is_fitted_or_gives_one_line_of_reason(void **state)
+{
+    (void)state;
+    struct pcg p;
+    char *whole = read_whole("tests/data/rates.csv", NULL), path[200], text[1024];
+    size_t refused = 0;
+    pcg_stream(&p, 3, "damaged table");
+    strcpy(path, temp_path("damaged.csv"));
+    assert_true(strlen(whole) + MUTATE_ROOM < sizeof text);
+    for (int i = 0; i < 300; i++) {
+        struct diag dg = {0};
+        struct rate_table t = {0};
+        struct storage_fit f;
+        mutate(strcpy(text, whole), &p);
+        write_file(path, text);
+        enum status st = rate_table_read(&t, path, NULL, &dg);
+        if (st == ST_OK)
+            st = storage_fit_run(&f, &t, FIT_SHARP, &dg);
+        if (st == ST_OK) {
+            assert_true(f.rms >= 0 && f.amount[FIT_LATENCY] > 0);
+        } else {
+            refused++;
+            assert_true(strlen(dg.text) > 0);
+            assert_null(strchr(dg.text, '\n'));
+        }
+        rate_table_free(&t);
+    }
+    assert_true(refused > 20);
+    free(whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +358,7 @@ int main(void)
         cmocka_unit_test(the_catalogue_holds_the_sharp_fit_of_that_phone),
         cmocka_unit_test(rates_are_read_in_any_of_three_units),
         cmocka_unit_test(a_wrong_table_is_refused_with_its_line),
+        cmocka_unit_test(a_damaged_table_is_fitted_or_gives_one_line_of_reason),
         cmocka_unit_test(a_written_part_loads_with_the_same_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,15 @@
+/* mutate.h -- small damage to a text file, for tests that a reader survives any input. */
+#ifndef TESTS_MUTATE_H
+#define TESTS_MUTATE_H
+
+#include "base/pcg.h"
+
+#include <stddef.h>
+
+#define MUTATE_ROOM 4
+
+/* Replaces, removes or doubles up to four bytes of the NUL-terminated `text`, which needs MUTATE_ROOM bytes
+ * of room behind its end. */
+void mutate(char *text, struct pcg *p);
+
+#endif
