@@ -4,7 +4,7 @@
  * Filled from devices/desc/NAME.yaml (or any path). A storage entry may name a part (`part:
  * samsung-990-pro`, another file of the catalogue, of class storage) and override its values.
  * Members that a description leaves out have .given = false: whoever needs one says so, nothing is
- * made up. docs/device-format.md describes the file.
+ * made up. docs/formats.md describes the file.
  *
  * compute[0] is what runs the model out of `dram`: the CPU of a machine; further units have
  * their own memory or share the DRAM. An accelerator (class accelerator) is described as the
