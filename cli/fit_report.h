@@ -10,7 +10,7 @@
 #define FIT_REPORT_OPTIONS \
     {"print", OPTION_CHOICE, "residuals|parameters", "which table CSV and JSON hold", "residuals", \
      fit_report_tables, 0, 0, false}, \
-    {"corner", OPTION_CHOICE, "sharp|rounded", "min(), as the roofline uses it, or the smooth knee", \
+    {"corner", OPTION_CHOICE, "sharp|rounded", "min(), as the roofline has it, or a smooth knee", \
      "sharp", fit_report_corners, 0, 0, false}
 /* clang-format on */
 extern const char *const fit_report_tables[], *const fit_report_corners[];
