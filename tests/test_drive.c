@@ -1,0 +1,789 @@
+/* Drives: the laws of the curve station (exact when unloaded, B_max when saturated, bursts by grain),
+ * the order of service, memory shared with others, several drives, and NAND from its causes. */
+#include "tests/support.h"
+
+#include "base/fixed.h"
+#include "base/pcg.h"
+#include "sim/pipeline/drive_bench.h"
+#include "tests/allocations.h"
+
+#define US  UINT64_C(1000)
+#define MS  UINT64_C(1000000)
+#define KIB UINT64_C(1024)
+#define MIB (KIB * KIB)
+#define GBS UINT64_C(1000000000)
+
+static struct diag dg;
+static struct evq *q;
+static struct flow_net *net;
+static uint32_t dram;
+static struct drive *drive;
+
+enum { MARKS = 1024 };
+static uint64_t ends[MARKS];
+static uint64_t tickets[MARKS];
+static uintptr_t order[MARKS];
+static size_t landed;
+
+static struct value value_of(uint64_t amount)
+{
+    return (struct value){.amount = amount, .given = true};
+}
+
+static struct storage curve_of(uint64_t latency_ns, uint64_t lane_Bps, uint64_t pipe_Bps,
+                               uint64_t grain)
+{
+    struct storage s = {.name = "test", .model = STORAGE_CURVE};
+    s.latency = value_of(latency_ns);
+    s.bandwidth = value_of(pipe_Bps);
+    if (lane_Bps)
+        s.lane_bandwidth = value_of(lane_Bps);
+    if (grain)
+        s.grain = value_of(grain);
+    return s;
+}
+
+static void open_net(uint64_t dram_Bps)
+{
+    assert_int_equal(evq_new(&q, 1000), ST_OK);
+    assert_ok(flow_net_new(&net, q, 16, &dg));
+    assert_ok(flow_resource_add(net, dram_Bps, &dram, &dg));
+    memset(ends, 0xff, sizeof ends);
+    landed = 0;
+}
+
+static void open_drive(const struct storage *s, uint32_t lanes)
+{
+    open_net(1000 * GBS);
+    const struct drive_setup setup = {.storage = s,
+                                      .name = "storage0",
+                                      .lanes = lanes,
+                                      .reads_max = 256,
+                                      .net = net,
+                                      .dram = dram,
+                                      .dram_weight = 1};
+    assert_ok(drive_new(&drive, q, &setup, &dg));
+}
+
+static void close_drive(void)
+{
+    drive_free(drive);
+    drive = NULL;
+    flow_net_free(net);
+    evq_free(q);
+}
+
+static void mark(struct evq *queue, void *self)
+{
+    ends[(uintptr_t)self] = evq_now_ns(queue);
+    order[landed++] = (uintptr_t)self;
+}
+
+static void submit(uintptr_t number, uint64_t bytes, uint32_t level)
+{
+    const struct drive_read r = {
+        .bytes = bytes, .place = number, .level = level, .done = mark, .self = (void *)number};
+    assert_int_equal(drive_submit(drive, &r, &tickets[number]), ST_OK);
+}
+
+static void at(uint64_t when_ns, evq_fn *fn, uintptr_t self)
+{
+    assert_int_equal(evq_at(q, when_ns, fn, (void *)self), ST_OK);
+}
+
+static void drain(void)
+{
+    while (evq_step(q))
+        ;
+}
+
+static uint64_t ceil_ns(uint64_t bytes, uint64_t Bps)
+{
+    return wide_end_ns(0, wide_mul(bytes, NS_PER_S), Bps);
+}
+
+/* ---- the curve ---- */
+
+static void a_read_alone_takes_t0_and_its_bytes_at_the_slower_of_lane_and_pipe(void **state)
+{
+    (void)state;
+    const uint64_t rates[][2] = {{2 * GBS, 3 * GBS},
+                                 {3 * GBS, 2 * GBS},
+                                 {0, 7 * GBS},
+                                 {1234567891, 1234567891},
+                                 {93000000, 94000000},
+                                 {2074000000, 2326000000},
+                                 {16 * GBS + 7, 1 * GBS - 1},
+                                 {1, 3}};
+    const uint64_t sizes[] = {
+        1, 511, 512, 4096, 16384, 65537, 131072, 1000003, 2 * MIB + 4096, 7 * MIB, 64 * MIB + 13};
+    const uint64_t grains[] = {0, 512, 4096, 65536, 1000000, 100 * MIB};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++)
+            for (size_t k = 0; k < sizeof grains / sizeof *grains; k++) {
+                const struct storage s =
+                    curve_of(237 * US + 1, rates[i][0], rates[i][1], grains[k]);
+                uint64_t slower =
+                    rates[i][0] && rates[i][0] < rates[i][1] ? rates[i][0] : rates[i][1];
+                if (slower < 1000 && sizes[j] > 100000)
+                    continue;
+                open_drive(&s, 4);
+                submit(0, sizes[j], 0);
+                drain();
+                uint64_t end = 237 * US + 1 + ceil_ns(sizes[j], slower);
+                bool chunks = grains[k] && grains[k] < sizes[j];
+                bool stream_binds = rates[i][0] && rates[i][0] < rates[i][1];
+                assert_true(ends[0] == end || (chunks && stream_binds && ends[0] == end + 1));
+                close_drive();
+            }
+}
+
+static void host_time_is_added_to_the_latency(void **state)
+{
+    (void)state;
+    const struct storage s = curve_of(100 * US, 0, GBS, 0);
+    open_drive(&s, 1);
+    const struct drive_read r = {
+        .bytes = 1000, .extra_ns = 77 * US, .done = mark, .self = (void *)0};
+    assert_int_equal(drive_submit(drive, &r, NULL), ST_OK);
+    drain();
+    assert_int_equal(ends[0], 178 * US);
+    close_drive();
+}
+
+static void a_link_below_the_media_is_the_pipe(void **state)
+{
+    (void)state;
+    struct storage s = curve_of(0, 0, 4 * GBS, 0);
+    s.link_bandwidth = value_of(2 * GBS);
+    open_drive(&s, 1);
+    submit(0, 2 * MIB, 0);
+    drain();
+    assert_int_equal(ends[0], ceil_ns(2 * MIB, 2 * GBS));
+    close_drive();
+}
+
+static void a_saturated_pipe_runs_at_exactly_its_rate(void **state)
+{
+    (void)state;
+    const uint64_t rates[] = {2326000000, 7 * GBS + 1, 93 * MS, 999999937};
+    const uint64_t sizes[] = {4096, 131072, 131072 + 512, 1966080};
+    const uint64_t grains[] = {0, 4096, 65536};
+    for (size_t i = 0; i < 4; i++)
+        for (size_t j = 0; j < 4; j++)
+            for (size_t k = 0; k < 3; k++) {
+                const struct storage s = curve_of(0, 0, rates[i], grains[k]);
+                open_drive(&s, 32);
+                for (uintptr_t n = 0; n < 200; n++)
+                    submit(n, sizes[j], 0);
+                drain();
+                assert_int_equal(evq_now_ns(q), ceil_ns(200 * sizes[j], rates[i]));
+                struct drive_counts c = drive_counts(drive, evq_now_ns(q));
+                assert_int_equal(c.bytes, 200 * sizes[j]);
+                assert_int_equal(c.busy_ns, evq_now_ns(q));
+                close_drive();
+            }
+}
+
+static void a_saturated_drive_stays_within_one_read_of_its_pipe_rate(void **state)
+{
+    (void)state;
+    const struct storage s = curve_of(237 * US, 2074 * MS, 2326 * MS, 65536);
+    open_drive(&s, 16);
+    for (uintptr_t n = 0; n < 250; n++)
+        submit(n, MIB, 0);
+    drain();
+    uint64_t least = ceil_ns(250 * MIB, 2326 * MS);
+    assert_true(evq_now_ns(q) >= least);
+    assert_true(evq_now_ns(q) <= least + 237 * US + ceil_ns(MIB, 2074 * MS));
+    close_drive();
+}
+
+static void a_burst_lands_one_by_one_with_the_read_as_grain(void **state)
+{
+    (void)state;
+    const struct storage s = curve_of(237 * US, 2 * GBS, 2326 * MS, 0);
+    const struct drive_run run = {.bytes = 2 * MIB, .lanes = 16};
+    for (uint32_t n = 1; n <= 16; n++) {
+        uint64_t last, landings[16];
+        assert_ok(drive_run_burst(&last, landings, &s, &run, n, &dg));
+        uint64_t first = 237 * US + ceil_ns(2 * MIB, 2 * GBS);
+        assert_int_equal(landings[0], first);
+        assert_int_equal(last, landings[n - 1]);
+        for (uint32_t i = 1; i < n; i++) {
+            uint64_t through = ceil_ns(2 * MIB * i, 2326 * MS);
+            assert_true(landings[i] - first >= through - 1 && landings[i] - first <= through);
+        }
+    }
+}
+
+static void a_burst_lands_together_with_a_small_grain(void **state)
+{
+    (void)state;
+    const struct storage s = curve_of(237 * US, 2 * GBS, 2326 * MS, 4096);
+    const struct drive_run run = {.bytes = 2 * MIB, .lanes = 16};
+    for (uint32_t n = 2; n <= 16; n++) {
+        uint64_t last, landings[16];
+        assert_ok(drive_run_burst(&last, landings, &s, &run, n, &dg));
+        uint64_t grain = ceil_ns(4096, 2326 * MS);
+        assert_true(last - landings[0] <= n * grain);
+        assert_true(last >= 237 * US + ceil_ns(n * 2 * MIB, 2326 * MS));
+        assert_true(last <= 237 * US + ceil_ns(n * 2 * MIB, 2326 * MS) + 2 * grain + n);
+    }
+}
+
+static void a_closed_loop_reaches_the_closed_form(void **state)
+{
+    (void)state;
+    const struct storage s = curve_of(237 * US, 2074 * MS, 2326 * MS, 0);
+    for (uint64_t bytes = 4096; bytes <= 8 * MIB; bytes *= 2)
+        for (uint32_t lanes = 1; lanes <= 32; lanes *= 2) {
+            const struct drive_run run = {.bytes = bytes, .lanes = lanes};
+            uint64_t rate, expected = storage_closed_rate_Bps(&s, bytes, lanes);
+            assert_ok(drive_run_benchmark(&rate, &s, &run, 100 * lanes, &dg));
+            assert_close((double)rate / (double)expected, 1.0, 0.02);
+        }
+}
+
+static void iops_bound_small_reads_exactly(void **state)
+{
+    (void)state;
+    struct storage s = curve_of(20 * US, 0, 7 * GBS, 0);
+    s.iops = value_of(70001);
+    open_drive(&s, 64);
+    for (uintptr_t n = 0; n < 200; n++)
+        submit(n, 512, 0);
+    drain();
+    uint64_t start = wide_mul(199, NS_PER_S) / 70001;
+    assert_int_equal(ends[199], start + 20 * US + ceil_ns(512, 7 * GBS));
+    close_drive();
+    const struct drive_run run = {.bytes = 512, .lanes = 64};
+    uint64_t rate;
+    assert_ok(drive_run_benchmark(&rate, &s, &run, 5000, &dg));
+    assert_close((double)rate, 512.0 * 70001, 512.0 * 70001 * 0.005);
+}
+
+static void the_queue_depth_limits_reads_in_flight_and_so_do_lanes(void **state)
+{
+    (void)state;
+    struct storage s = curve_of(100 * US, 0, 7 * GBS, 0);
+    s.queue_depth = value_of(4);
+    open_drive(&s, 32);
+    for (uintptr_t n = 0; n < 10; n++)
+        submit(n, 4096, 0);
+    assert_int_equal(drive_in_flight(drive), 4);
+    assert_int_equal(drive_waiting(drive), 6);
+    close_drive();
+    open_drive(&s, 2);
+    for (uintptr_t n = 0; n < 10; n++)
+        submit(n, 4096, 0);
+    assert_int_equal(drive_in_flight(drive), 2);
+    close_drive();
+}
+
+static void littles_law_holds_to_the_nanosecond_at_every_event(void **state)
+{
+    (void)state;
+    const struct storage s = curve_of(50 * US, 2 * GBS, 3 * GBS, 65536);
+    open_drive(&s, 3);
+    for (uintptr_t n = 0; n < 40; n++)
+        submit(n, 4096 * (n + 1), n % 2);
+    wide sojourn = 0;
+    while (evq_step(q)) {
+        struct drive_counts c = drive_counts(drive, evq_now_ns(q));
+        assert_true(c.area_in_flight + c.area_waiting == c.latency_ns + c.latency_present_ns);
+    }
+    for (size_t n = 0; n < 40; n++)
+        sojourn += ends[n];
+    assert_true(drive_counts(drive, evq_now_ns(q)).latency_ns == sojourn);
+    assert_int_equal(drive_counts(drive, evq_now_ns(q)).reads, 40);
+    close_drive();
+}
+
+/* ---- order ---- */
+
+static void submit_demand(struct evq *queue, void *self)
+{
+    (void)queue;
+    submit((uintptr_t)self, MIB, DRIVE_DEMAND);
+}
+
+static void promote_it(struct evq *queue, void *self)
+{
+    (void)queue;
+    assert_true(drive_promote(drive, tickets[(uintptr_t)self]));
+}
+
+static void assert_order(const uintptr_t *expected, size_t count)
+{
+    assert_int_equal(landed, count);
+    assert_memory_equal(order, expected, count * sizeof *expected);
+}
+
+static void demand_overtakes_prefetch_that_waits_and_nothing_in_flight(void **state)
+{
+    (void)state;
+    const struct storage s = curve_of(100 * US, 0, GBS, 0);
+    open_drive(&s, 2);
+    for (uintptr_t n = 10; n < 14; n++)
+        submit(n, MIB, DRIVE_PREFETCH);
+    at(10 * US, submit_demand, 1);
+    drain();
+    const uintptr_t expected[] = {10, 11, 1, 12, 13};
+    assert_order(expected, 5);
+    close_drive();
+}
+
+static void a_promoted_prefetch_goes_before_prefetches_but_behind_demand(void **state)
+{
+    (void)state;
+    const struct storage s = curve_of(100 * US, 0, GBS, 0);
+    open_drive(&s, 1);
+    for (uintptr_t n = 10; n < 14; n++)
+        submit(n, MIB, DRIVE_PREFETCH);
+    at(10 * US, submit_demand, 1);
+    at(20 * US, promote_it, 13);
+    assert_false(drive_promote(drive, tickets[10])); /* in flight */
+    drain();
+    const uintptr_t expected[] = {10, 1, 13, 11, 12};
+    assert_order(expected, 5);
+    assert_false(drive_promote(drive, tickets[12])); /* over */
+    close_drive();
+}
+
+static void a_full_drive_refuses_and_has_room_again_after_an_end(void **state)
+{
+    (void)state;
+    const struct storage s = curve_of(100 * US, 0, GBS, 0);
+    const struct drive_read r = {.bytes = 1};
+    open_drive(&s, 1);
+    for (size_t n = 0; n < 256; n++)
+        assert_int_equal(drive_submit(drive, &r, NULL), ST_OK);
+    assert_int_equal(drive_submit(drive, &r, NULL), ST_RANGE);
+    drain();
+    assert_int_equal(drive_submit(drive, &r, NULL), ST_OK);
+    drain();
+    close_drive();
+}
+
+/* ---- rates ---- */
+
+static void kernel_done(struct evq *queue, void *self)
+{
+    (void)self;
+    ends[MARKS - 1] = evq_now_ns(queue);
+}
+
+static void memory_is_shared_max_min_between_reads_and_kernels(void **state)
+{
+    (void)state;
+    /* 3 GB/s of memory; a kernel that could take all of it against a pipe of 2: 1.5 each. */
+    const struct storage s = curve_of(0, 0, 2 * GBS, 65536);
+    open_net(3 * GBS);
+    const struct drive_setup setup = {.storage = &s,
+                                      .name = "storage0",
+                                      .lanes = 4,
+                                      .reads_max = 8,
+                                      .net = net,
+                                      .dram = dram,
+                                      .dram_weight = 1};
+    assert_ok(drive_new(&drive, q, &setup, &dg));
+    uint32_t kernels;
+    const struct flow_class kernel = {&dram, 1, FLOW_NO_CAP, 1};
+    assert_ok(flow_class_add(net, &kernel, &kernels, &dg));
+    const struct flow f = {.bytes = 15 * MIB, .done = kernel_done};
+    assert_int_equal(flow_start(net, kernels, &f), ST_OK);
+    for (uintptr_t n = 0; n < 4; n++)
+        submit(n, 5 * MIB, 0);
+    drain();
+    /* 15 MiB each at 1.5 GB/s, then the last 5 MiB of the reads at 2. */
+    double shared = 15.0 * (double)MIB / 1.5, alone = 5.0 * (double)MIB / 2;
+    assert_close((double)ends[MARKS - 1], shared, shared * 1e-4);
+    assert_close((double)ends[3], shared + alone, shared * 1e-4);
+    close_drive();
+}
+
+static void a_slower_memory_than_the_pipe_is_the_pipe(void **state)
+{
+    (void)state;
+    const struct storage s = curve_of(100 * US, 0, 8 * GBS, 0);
+    const struct drive_run run = {.bytes = MIB, .lanes = 8, .dram_Bps = 3 * GBS};
+    uint64_t rate;
+    assert_ok(drive_run_benchmark(&rate, &s, &run, 1000, &dg));
+    assert_close((double)rate, 3e9, 3e7);
+}
+
+static void twice_a_rate_or_half_the_latency_never_slows_a_fixed_order(void **state)
+{
+    (void)state;
+    struct pcg chance;
+    pcg_seed(&chance, 7, 1);
+    for (size_t round = 0; round < 60; round++) {
+        uint64_t latency = 1 + pcg_below(&chance, 400000), lane = GBS / 4 + pcg_u32(&chance);
+        uint64_t pipe = GBS / 4 + pcg_u32(&chance), grain = round % 2 ? 0 : 16384;
+        uint64_t bytes = 1 + pcg_below(&chance, 4 * MIB);
+        uint32_t lanes = 1 + pcg_below(&chance, 8), reads = 1 + pcg_below(&chance, 40), change;
+        const struct drive_run run = {.bytes = bytes, .lanes = lanes};
+        const struct storage slow = curve_of(latency, lane, pipe, grain);
+        const struct storage faster[] = {curve_of(latency, lane, 2 * pipe, grain),
+                                         curve_of(latency, 2 * lane, pipe, grain),
+                                         curve_of(latency / 2, lane, pipe, grain)};
+        uint64_t before, after;
+        assert_ok(drive_run_burst(&before, NULL, &slow, &run, reads, &dg));
+        for (change = 0; change < 3; change++) {
+            assert_ok(drive_run_burst(&after, NULL, &faster[change], &run, reads, &dg));
+            assert_true(after <= before + 1);
+        }
+    }
+}
+
+static void slow_down(struct evq *queue, void *self)
+{
+    (void)queue;
+    drive_set_speed(drive, (uint32_t)(uintptr_t)self);
+}
+
+static void a_change_of_speed_holds_from_its_instant_on_for_reads_in_flight(void **state)
+{
+    (void)state;
+    /* 1 GB/s and 4 MB: with half the speed after 2 ms the rest takes twice as long. B1 or B_max binds. */
+    const uint64_t rates[][2] = {{GBS, 4 * GBS}, {0, GBS}, {4 * GBS, GBS}};
+    const uint64_t grains[] = {0, 100000};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < 2; k++) {
+            const struct storage s = curve_of(100 * US, rates[i][0], rates[i][1], grains[k]);
+            open_drive(&s, 4);
+            submit(0, 4 * MS, 0);
+            at(100 * US + 2 * MS, slow_down, 500);
+            drain();
+            assert_close((double)ends[0], (double)(100 * US + 6 * MS), 100.0);
+            drive_set_speed(drive, 1000);
+            uint64_t start = evq_now_ns(q);
+            submit(1, 4 * MS, 0);
+            drain();
+            assert_close((double)(ends[1] - start), (double)(100 * US + 4 * MS), 2.0);
+            close_drive();
+        }
+}
+
+/* ---- chance, repetition, memory of its own ---- */
+
+static void jitter_spreads_the_latency_around_its_mean_and_is_off_by_default(void **state)
+{
+    (void)state;
+    const struct storage s = curve_of(200 * US, 0, 7 * GBS, 0);
+    open_net(1000 * GBS);
+    struct drive_setup setup = {.storage = &s,
+                                .name = "storage0",
+                                .lanes = 1,
+                                .reads_max = 256,
+                                .net = net,
+                                .dram = dram,
+                                .dram_weight = 1,
+                                .jitter_e3 = 200,
+                                .seed = 42};
+    assert_ok(drive_new(&drive, q, &setup, &dg));
+    double sum = 0, squares = 0, before = 0;
+    for (uintptr_t n = 0; n < 250; n++)
+        submit(n, 7, 0);
+    drain();
+    for (size_t n = 0; n < 250; n++) {
+        double t = (double)ends[n] - before - 1;
+        before = (double)ends[n];
+        sum += t;
+        squares += t * t;
+    }
+    double mean = sum / 250, variance = squares / 250 - mean * mean;
+    assert_close(mean, 200e3, 4 * 40e3 / 15.8);
+    assert_close(variance / (40e3 * 40e3), 1.0, 0.35);
+    close_drive();
+}
+
+static uint64_t fingerprint_of(const struct storage *s, uint32_t jitter_e3, uint64_t seed)
+{
+    open_net(1000 * GBS);
+    const struct drive_setup setup = {.storage = s,
+                                      .name = "storage0",
+                                      .lanes = 7,
+                                      .reads_max = 256,
+                                      .net = net,
+                                      .dram = dram,
+                                      .dram_weight = 1,
+                                      .jitter_e3 = jitter_e3,
+                                      .seed = seed};
+    assert_ok(drive_new(&drive, q, &setup, &dg));
+    for (uintptr_t n = 0; n < 100; n++)
+        submit(n, 4096 * (1 + n * 7 % 31), n % 3 == 0);
+    drain();
+    uint64_t fingerprint = evq_fingerprint(q);
+    close_drive();
+    return fingerprint;
+}
+
+static struct storage nand_of(uint64_t channels, uint64_t dies, uint64_t planes, uint64_t page,
+                              uint64_t read_ns, uint64_t bus_Bps, uint64_t link_Bps)
+{
+    struct storage s = {.name = "test", .model = STORAGE_NAND};
+    s.channels = value_of(channels);
+    s.dies_per_channel = value_of(dies);
+    s.planes = value_of(planes);
+    s.page_bytes = value_of(page);
+    s.read_time = value_of(read_ns);
+    s.bus_bandwidth = value_of(bus_Bps);
+    if (link_Bps)
+        s.link_bandwidth = value_of(link_Bps);
+    return s;
+}
+
+static void the_same_run_has_the_same_fingerprint_and_another_seed_another(void **state)
+{
+    (void)state;
+    const struct storage both[] = {curve_of(200 * US, 2 * GBS, 3 * GBS, 16384),
+                                   nand_of(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS)};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(fingerprint_of(&both[i], 0, 1), fingerprint_of(&both[i], 0, 1));
+        assert_int_equal(fingerprint_of(&both[i], 0, 1), fingerprint_of(&both[i], 0, 2));
+    }
+    assert_int_equal(fingerprint_of(&both[0], 100, 1), fingerprint_of(&both[0], 100, 1));
+    assert_int_not_equal(fingerprint_of(&both[0], 100, 1), fingerprint_of(&both[0], 100, 2));
+    assert_int_not_equal(fingerprint_of(&both[0], 100, 1), fingerprint_of(&both[0], 0, 1));
+}
+
+static void nothing_is_allocated_while_it_runs(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    const struct storage both[] = {curve_of(200 * US, 2 * GBS, 3 * GBS, 16384),
+                                   nand_of(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS)};
+    for (size_t i = 0; i < 2; i++) {
+        open_drive(&both[i], 8);
+        size_t before = allocations_count();
+        for (uintptr_t n = 0; n < 200; n++)
+            submit(n, 200000, n % 2);
+        drain();
+        assert_int_equal(allocations_count(), before);
+        assert_int_equal(landed, 200);
+        close_drive();
+    }
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    const struct storage both[] = {curve_of(200 * US, 2 * GBS, 3 * GBS, 16384),
+                                   nand_of(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS)};
+    const struct drive_run run = {.bytes = MIB, .lanes = 4};
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = 0;
+        enum status status;
+        do {
+            uint64_t rate;
+            allocations_fail_at(++n);
+            status = drive_run_benchmark(&rate, &both[i], &run, 10, &dg);
+            allocations_fail_at(0);
+            assert_true(status == ST_OK || status == ST_NO_MEMORY);
+        } while (status != ST_OK);
+        assert_true(n > 10);
+    }
+}
+
+static void what_a_description_lacks_is_named(void **state)
+{
+    (void)state;
+    const struct drive_run run = {.bytes = MIB, .lanes = 4};
+    uint64_t rate;
+    struct storage s = curve_of(1, 1, GBS, 0);
+    s.latency.given = false;
+    assert_int_equal(drive_run_benchmark(&rate, &s, &run, 1, &dg), ST_MISFIT);
+    assert_non_null(strstr(dg.text, "latency"));
+    s = curve_of(1, 1, GBS, 0);
+    s.bandwidth.given = false;
+    assert_int_equal(drive_run_benchmark(&rate, &s, &run, 1, &dg), ST_MISFIT);
+    assert_non_null(strstr(dg.text, "bandwidth"));
+    s = nand_of(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS);
+    s.planes.given = false;
+    assert_int_equal(drive_run_benchmark(&rate, &s, &run, 1, &dg), ST_MISFIT);
+    assert_non_null(strstr(dg.text, "planes"));
+}
+
+/* ---- NAND ---- */
+
+static void a_page_takes_tR_its_bus_and_its_link(void **state)
+{
+    (void)state;
+    /* 16 KiB x 2 planes: 40 us, 32768 B at 1 GB/s, and again at 4 GB/s. */
+    const struct storage s = nand_of(4, 2, 2, 16384, 40 * US, GBS, 4 * GBS);
+    open_drive(&s, 4);
+    submit(0, 32768, 0);
+    drain();
+    assert_int_equal(ends[0], 40 * US + 32768 + 8192);
+    close_drive();
+    /* Of a page that is read in part only what was asked for moves. */
+    open_drive(&s, 4);
+    submit(0, 4000, 0);
+    drain();
+    assert_int_equal(ends[0], 40 * US + 4000 + 1000);
+    close_drive();
+}
+
+static void latency_of_a_description_includes_tR(void **state)
+{
+    (void)state;
+    struct storage s = nand_of(4, 2, 2, 16384, 40 * US, GBS, 4 * GBS);
+    s.latency = value_of(65 * US);
+    open_drive(&s, 4);
+    submit(0, 4000, 0);
+    drain();
+    assert_int_equal(ends[0], 65 * US + 5000);
+    close_drive();
+}
+
+static void units_of_a_read_overlap_as_dies_and_buses_allow(void **state)
+{
+    (void)state;
+    /* One channel, two dies: both read at once, the bus moves one after the other, 10 us each. */
+    struct storage s = nand_of(1, 2, 1, 10000, 40 * US, GBS, 10 * GBS);
+    open_drive(&s, 1);
+    submit(0, 20000, 0);
+    drain();
+    assert_int_equal(ends[0], 40 * US + 20 * US + US);
+    close_drive();
+    /* Two channels, a die each: the buses work at once, the link follows itself. */
+    s = nand_of(2, 1, 1, 10000, 40 * US, GBS, 10 * GBS);
+    open_drive(&s, 1);
+    submit(0, 20000, 0);
+    drain();
+    assert_int_equal(ends[0], 40 * US + 10 * US + 2 * US);
+    close_drive();
+    /* One die: it reads the second unit while the first is on the bus. */
+    s = nand_of(1, 1, 1, 10000, 40 * US, GBS, 10 * GBS);
+    open_drive(&s, 1);
+    submit(0, 30000, 0);
+    drain();
+    assert_int_equal(ends[0], 3 * 40 * US + 10 * US + US);
+    close_drive();
+    /* One die and a slow bus: the third unit waits for the register. */
+    s = nand_of(1, 1, 1, 100000, 40 * US, GBS, 10 * GBS);
+    open_drive(&s, 1);
+    submit(0, 300000, 0);
+    drain();
+    assert_int_equal(ends[0], 40 * US + 3 * 100 * US + 10 * US);
+    close_drive();
+}
+
+static void nand_saturates_at_the_least_of_array_buses_and_link(void **state)
+{
+    (void)state;
+    const struct {
+        struct storage s;
+        double Bps;
+    } cases[] = {
+        {nand_of(8, 4, 4, 16384, 50 * US, 1200 * MS, 7 * GBS), 7e9},                /* link */
+        {nand_of(4, 4, 4, 16384, 50 * US, 1200 * MS, 14 * GBS), 4.8e9},             /* buses */
+        {nand_of(4, 2, 2, 16384, 80 * US, 2400 * MS, 14 * GBS), 8 * 32768 / 80e-6}, /* array */
+        {nand_of(2, 1, 1, 4096, 3 * US, 1200 * MS, 0), 2.4e9}, /* buses, no link */
+        {nand_of(16, 4, 4, 4096, 5 * US, 12 * GBS, 0), 16 * 12e9},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct drive_run run = {.bytes = 4 * MIB, .lanes = 16};
+        uint64_t rate;
+        assert_ok(drive_run_benchmark(&rate, &cases[i].s, &run, 1000, &dg));
+        assert_close((double)rate / cases[i].Bps, 1.0, 0.03);
+        assert_true((double)rate <= cases[i].Bps * 1.0001);
+        assert_close((double)storage_closed_rate_Bps(&cases[i].s, 4 * MIB, 16) / cases[i].Bps, 1.0,
+                     1e-6);
+    }
+}
+
+static void nand_throttles_as_a_whole(void **state)
+{
+    (void)state;
+    const struct storage s = nand_of(4, 2, 2, 16384, 40 * US, GBS, 4 * GBS);
+    open_drive(&s, 4);
+    drive_set_speed(drive, 500);
+    submit(0, 32768, 0);
+    drain();
+    assert_int_equal(ends[0], 2 * (40 * US + 32768 + 8192));
+    close_drive();
+}
+
+static void a_die_reads_demand_before_prefetch(void **state)
+{
+    (void)state;
+    const struct storage s = nand_of(1, 1, 1, 16384, 40 * US, GBS, 4 * GBS);
+    open_drive(&s, 8);
+    for (uintptr_t n = 10; n < 13; n++)
+        submit(n, 16384, DRIVE_PREFETCH);
+    submit(1, 16384, DRIVE_DEMAND);
+    drain();
+    const uintptr_t expected[] = {10, 1, 11, 12};
+    assert_order(expected, 4);
+    close_drive();
+}
+
+static void pages_read_are_counted_by_block(void **state)
+{
+    (void)state;
+    struct storage s = nand_of(2, 2, 2, 4096, 5 * US, GBS, 4 * GBS);
+    s.capacity = value_of(8192 * UINT64_C(4) * 1024 * 8); /* 8 blocks a die */
+    open_drive(&s, 8);
+    for (size_t n = 0; n < 50; n++)
+        submit(7, 8192 * 6, 0);
+    drain();
+    struct drive_disturb got;
+    assert_true(drive_disturb(drive, &got));
+    assert_int_equal(got.dies, 4);
+    assert_int_equal(got.blocks_per_die, 8);
+    assert_int_equal(got.block_bytes, 8192 * 1024);
+    assert_int_equal(got.page_reads, 50 * 6);
+    assert_int_equal(got.die_reads_max, 100); /* two of the six units */
+    assert_int_equal(got.block_reads_max, 100);
+    uint64_t sum = 0;
+    for (uint32_t die = 0; die < 4; die++)
+        for (uint32_t block = 0; block < 8; block++)
+            sum += drive_block_reads(drive, die, block);
+    assert_int_equal(sum, 300);
+    close_drive();
+    const struct storage c = curve_of(1, 1, GBS, 0);
+    open_drive(&c, 1);
+    assert_false(drive_disturb(drive, &got));
+    close_drive();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_read_alone_takes_t0_and_its_bytes_at_the_slower_of_lane_and_pipe),
+        cmocka_unit_test(host_time_is_added_to_the_latency),
+        cmocka_unit_test(a_link_below_the_media_is_the_pipe),
+        cmocka_unit_test(a_saturated_pipe_runs_at_exactly_its_rate),
+        cmocka_unit_test(a_saturated_drive_stays_within_one_read_of_its_pipe_rate),
+        cmocka_unit_test(a_burst_lands_one_by_one_with_the_read_as_grain),
+        cmocka_unit_test(a_burst_lands_together_with_a_small_grain),
+        cmocka_unit_test(a_closed_loop_reaches_the_closed_form),
+        cmocka_unit_test(iops_bound_small_reads_exactly),
+        cmocka_unit_test(the_queue_depth_limits_reads_in_flight_and_so_do_lanes),
+        cmocka_unit_test(littles_law_holds_to_the_nanosecond_at_every_event),
+        cmocka_unit_test(demand_overtakes_prefetch_that_waits_and_nothing_in_flight),
+        cmocka_unit_test(a_promoted_prefetch_goes_before_prefetches_but_behind_demand),
+        cmocka_unit_test(a_full_drive_refuses_and_has_room_again_after_an_end),
+        cmocka_unit_test(memory_is_shared_max_min_between_reads_and_kernels),
+        cmocka_unit_test(a_slower_memory_than_the_pipe_is_the_pipe),
+        cmocka_unit_test(twice_a_rate_or_half_the_latency_never_slows_a_fixed_order),
+        cmocka_unit_test(a_change_of_speed_holds_from_its_instant_on_for_reads_in_flight),
+        cmocka_unit_test(jitter_spreads_the_latency_around_its_mean_and_is_off_by_default),
+        cmocka_unit_test(the_same_run_has_the_same_fingerprint_and_another_seed_another),
+        cmocka_unit_test(nothing_is_allocated_while_it_runs),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(what_a_description_lacks_is_named),
+        cmocka_unit_test(a_page_takes_tR_its_bus_and_its_link),
+        cmocka_unit_test(latency_of_a_description_includes_tR),
+        cmocka_unit_test(units_of_a_read_overlap_as_dies_and_buses_allow),
+        cmocka_unit_test(nand_saturates_at_the_least_of_array_buses_and_link),
+        cmocka_unit_test(nand_throttles_as_a_whole),
+        cmocka_unit_test(a_die_reads_demand_before_prefetch),
+        cmocka_unit_test(pages_read_are_counted_by_block),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
