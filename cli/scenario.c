@@ -62,13 +62,13 @@ static void format_overrides(struct overrides *o, const struct args *a)
     o->model[o->model_count++] = o->format[1];
 }
 
-static enum status load_both(struct scenario *s, const struct args *a, const struct overrides *o,
-                             struct diag *dg)
+static enum status load_both(struct scenario *s, const struct args *a, const char *model,
+                             const struct overrides *o, struct diag *dg)
 {
     char folder[CATALOGUE_PATH_MAX];
-    enum status st = model_load(&s->model, args_positional(a, 0),
-                                catalogue_dir(folder, sizeof folder, "models/desc"), o->model,
-                                o->model_count, dg);
+    enum status st =
+        model_load(&s->model, model, catalogue_dir(folder, sizeof folder, "models/desc"), o->model,
+                   o->model_count, dg);
     if (st != ST_OK)
         return st;
     return device_load(&s->device, args_text(a, "device"),
@@ -120,6 +120,12 @@ static enum status finish(struct scenario *s, const struct args *a, const struct
 
 enum status scenario_load(struct scenario *out, struct args *a, struct diag *dg)
 {
+    return scenario_load_model(out, a, args_positional(a, 0), dg);
+}
+
+enum status scenario_load_model(struct scenario *out, struct args *a, const char *model,
+                                struct diag *dg)
+{
     size_t count;
     const char *const *set = args_list(a, "set", &count);
     struct overrides o = {.model = calloc(count + 2, sizeof *o.model),
@@ -130,7 +136,7 @@ enum status scenario_load(struct scenario *out, struct args *a, struct diag *dg)
         for (size_t i = 0; i < count; i++)
             sort_override(&o, set[i]);
         format_overrides(&o, a);
-        st = load_both(out, a, &o, dg);
+        st = load_both(out, a, model, &o, dg);
     }
     if (st == ST_OK)
         st = finish(out, a, &o, dg);

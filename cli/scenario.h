@@ -43,6 +43,9 @@ struct scenario {
 };
 
 MUST_CHECK enum status scenario_load(struct scenario *out, struct args *a, struct diag *dg);
+/* The same for commands that name the model otherwise. */
+MUST_CHECK enum status scenario_load_model(struct scenario *out, struct args *a, const char *model,
+                                           struct diag *dg);
 void scenario_free(struct scenario *s);
 
 /* Gives every layer with experts this top_k. ST_RANGE if a layer has fewer experts. */
