@@ -8,8 +8,8 @@
 
 #define MUTATE_ROOM 4
 
-/* Replaces, removes or doubles up to four bytes of the NUL-terminated `text`, which needs MUTATE_ROOM
- * bytes of room behind its end. */
+/* Replaces, removes or doubles up to four bytes of the NUL-terminated `text`, which needs room for
+ * MUTATE_ROOM bytes behind its end. */
 void mutate(char *text, struct pcg *p);
 
 #endif
