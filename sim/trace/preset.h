@@ -43,8 +43,8 @@ struct preset_setting {
 
 /* A figure the preset must reproduce. */
 struct preset_target {
-    const char
-        *measure; /* of trace_measure.h, or lru_NMiB: decode hits of a global LRU of that size */
+    const char *measure; /* of trace_measure.h; or, of decode hits, lru_NMiB: a global
+                            LRU of that size, layer_lru_N: LRU of N slots a layer */
     struct value value;
     uint64_t tolerance; /* largest difference, parts in 10^9, as the value */
 };
