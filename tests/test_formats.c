@@ -103,8 +103,8 @@ static char *section_of(char *text, const char *heading)
     char *section = strstr(text, heading);
     if (!section)
         fail_msg(MANUAL ": no section '%s'", heading);
-    char level[8] = "\n";
-    strncat(level, heading + 1, strcspn(heading + 1, " ") + 1);
+    char level[8];
+    snprintf(level, sizeof level, "%.*s", (int)strcspn(heading, " ") + 1, heading);
     char *end = strstr(section + 1, level);
     if (end)
         *end = 0;
