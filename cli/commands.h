@@ -7,6 +7,7 @@
 extern const struct command command_plan;
 extern const struct command command_roofline;
 extern const struct command command_replay;
+extern const struct command command_sim;
 extern const struct command command_trace_info;
 extern const struct command command_trace_convert;
 extern const struct command command_trace_generate;

@@ -9,6 +9,7 @@
 #include "sim/pipeline/run_state.h"
 
 #include "base/fixed.h"
+#include "models/work.h"
 
 #include <assert.h>
 #include <string.h>
@@ -373,7 +374,7 @@ static void begin_layer(struct run *r)
     if (r->layer < r->model->layer_count) {
         layer_kernels(r, r->layer, &r->kernels);
         if (r->placement.stream_trunk > 0) {
-            ask_trunk(r, r->layer + 1);
+            ask_trunk(r, r->layer + (uint32_t)r->profile->dense_ahead.amount);
             if (r->trunk_landed <= r->layer) {
                 r->trunk_awaited = true;
                 stall(r);

@@ -60,6 +60,7 @@ struct pipeline_setup {
 struct pipeline_result {
     uint64_t tokens; /* decoded */
     uint64_t decode_ns, prefill_ns;
+    uint64_t first_token_ns; /* the first decoded token's own time */
     uint64_t token_ns_p50, token_ns_p99;
     uint64_t compute_ns, io_ns, stall_ns; /* sums over decode tokens */
     uint64_t flash_bytes;                 /* read while decoding */

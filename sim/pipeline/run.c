@@ -166,6 +166,7 @@ static enum status start_array(struct run *r, struct diag *dg)
         return ST_OK;
     struct array_setup a = {
         .device = r->setup.device,
+        .layout = ARRAY_STRIPED,
         .lanes = (uint32_t)r->lanes,
         .reads_max = (uint32_t)r->lanes + 16,
         .net = r->net,
@@ -199,6 +200,14 @@ static enum status start_unit(struct run *r, struct diag *dg)
     return unit_new(&r->unit, r->q, &u, dg);
 }
 
+/* The largest request that reaches the drive: the engine's own limit, or what the kernel reads ahead. */
+static uint64_t request_max(const struct engine_profile *p)
+{
+    uint64_t own = amount_or(&p->request_max, 0);
+    uint64_t ahead = p->io == IO_DIRECT ? 0 : amount_or(&p->readahead, 0);
+    return own && (!ahead || own < ahead) ? own : ahead;
+}
+
 static enum status start_loader(struct run *r, struct diag *dg)
 {
     const struct engine_profile *p = r->profile;
@@ -221,7 +230,7 @@ static enum status start_loader(struct run *r, struct diag *dg)
         .slots = (uint32_t)slots,
         .loads_max = (uint32_t)(2 * keys + r->experts + 64),
         .pieces = r->pieces,
-        .request_max = p->io == IO_DIRECT ? 0 : amount_or(&p->readahead, 0),
+        .request_max = request_max(p),
         .copies = amount_or(&p->copies, 0),
         .shares_cores = p->loader_shares_cores,
         .open_ns = amount_or(&p->open, 0),
@@ -346,6 +355,8 @@ static void count_token(struct run *r, uint64_t now)
         .hits = hits - r->pass_hits,
         .late_hits = r->late_hits - r->pass_late_hits,
     };
+    if (out->tokens == 0)
+        out->first_token_ns = t.end_ns - t.start_ns;
     r->token_ns[out->tokens++] = t.end_ns - t.start_ns;
     out->decode_ns += t.end_ns - t.start_ns;
     out->compute_ns += t.compute_ns;

@@ -1,0 +1,328 @@
+/* sim.c -- `memwall sim`: tokens as events, on time. One row: the rate with its interval, where the time
+ * went, and the hashes that prove that decisions and events repeat. */
+#include "cli/commands.h"
+#include "cli/policy_options.h"
+#include "cli/report.h"
+#include "cli/scenario.h"
+
+#include "base/outfile.h"
+#include "base/progress.h"
+#include "sim/pipeline/forecast.h"
+#include "sim/trace/preset.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const overlap_names[] = {"serial", "expert", NULL};
+
+static const struct option options[] = {
+    {"model", OPTION_TEXT, "M", "model: catalogue name, .yaml, .gguf or config.json", NULL, NULL, 0,
+     0, true},
+    SCENARIO_OPTIONS,
+    {"profile", OPTION_TEXT, "F", "engine profile: memwall, generic, bigmoeonedge, ... or .yaml",
+     "generic", NULL, 0, 0, false},
+    {"trace", OPTION_TEXT, "FILE", "recorded routing", NULL, NULL, 0, 0, false},
+    {"routing", OPTION_TEXT, "PRESET",
+     "made-up routing: a preset, or fixed:H (hit ratio H); default: the model's", NULL, NULL, 0, 0,
+     false},
+    {"policy", OPTION_TEXT, "P", "cache policy (the profile's)", NULL, NULL, 0, 0, false},
+    {"cache", OPTION_SIZE, "SIZE", "expert cache (all that fits)", NULL, NULL, 0, 0, false},
+    {"dram", OPTION_SIZE, "SIZE", "memory the run may use (capacity less reserve)", NULL, NULL, 1,
+     0, false},
+    {"scope", OPTION_CHOICE, "global|layer", "one cache, or an equal share a layer (the profile's)",
+     NULL, scope_names, 0, 0, false},
+    {"evict", OPTION_CHOICE, "before|after", "when room is made (the profile's)", NULL, evict_names,
+     0, 0, false},
+    PREFETCH_OPTIONS,
+    {"overlap", OPTION_CHOICE, "serial|expert", "what waits for what (the profile's)", NULL,
+     overlap_names, 0, 0, false},
+    {"threads", OPTION_COUNT, "N", "compute threads (the profile's)", NULL, NULL, 1, 4096, false},
+    {"tokens", OPTION_COUNT, "N", "decode tokens at most", "64", NULL, 1, 10000000, false},
+    {"prompt", OPTION_COUNT, "N", "prompt tokens of made-up routing", "32", NULL, 0, 10000000,
+     false},
+    {"context", OPTION_COUNT, "N", "tokens of state that exist before", "0", NULL, 0, 100000000,
+     false},
+    {"given-compute", OPTION_TEXT, "TIME", "compute time of one token, measured elsewhere: 0.123s",
+     NULL, NULL, 0, 0, false},
+    {"given-io", OPTION_TEXT, "TIME", "flash time of one token, measured elsewhere", NULL, NULL, 0,
+     0, false},
+    {"jitter", OPTION_COUNT, "N", "standard deviation of the read latency, in parts per 1000", "0",
+     NULL, 0, 1000, false},
+    {"draws", OPTION_COUNT, "N", "draws of the inputs behind the interval; 0: none", "12", NULL, 0,
+     1000, false},
+    {"tokens-out", OPTION_TEXT, "FILE", "a CSV row a decode token", NULL, NULL, 0, 0, false},
+    {NULL, OPTION_FLAG, NULL, NULL, NULL, NULL, 0, 0, false},
+};
+
+static const struct column columns[] = {
+    {"model", CELL_TEXT, 0, true},
+    {"device", CELL_TEXT, 0, true},
+    {"profile", CELL_TEXT, 0, true},
+    {"policy", CELL_TEXT, 0, false},
+    {"prefetch", CELL_TEXT, 0, false},
+    {"cache_bytes", CELL_COUNT, 0, false},
+    {"tokens", CELL_COUNT, 0, false},
+    {"decode_tok_per_s", CELL_NUMBER, 6, false},
+    {"ttft_s", CELL_NUMBER, 6, true},
+    {"token_s_p50", CELL_NUMBER, 9, true},
+    {"token_s_p99", CELL_NUMBER, 9, true},
+    {"hit_ratio", CELL_RATIO, 0, false},
+    {"flash_bytes_per_token", CELL_COUNT, 0, false},
+    {"compute_s_per_token", CELL_NUMBER, 9, true},
+    {"io_s_per_token", CELL_NUMBER, 9, true},
+    {"stall_s_per_token", CELL_NUMBER, 9, true},
+    {"energy_j_per_token", CELL_NUMBER, 6, true},
+    {"peak_bytes", CELL_COUNT, 0, true},
+    {"bound", CELL_TEXT, 0, false},
+    {"fingerprint", CELL_TEXT, 0, true},
+    {"decode_tok_per_s_low", CELL_NUMBER, 6, false},
+    {"decode_tok_per_s_high", CELL_NUMBER, 6, false},
+    {"late_hits", CELL_COUNT, 0, true},
+    {"command_hash", CELL_TEXT, 0, true},
+    {"assumed", CELL_TEXT, 0, true},
+};
+
+/* Everything a run is made of, in the order in which it is loaded. */
+struct inputs {
+    struct scenario scenario;
+    struct engine_profile *profile;
+    struct trace *trace;
+    struct preset *preset;
+    struct pipeline_setup setup;
+};
+
+static void inputs_free(struct inputs *in)
+{
+    scenario_free(&in->scenario);
+    profile_free(in->profile);
+    trace_free(in->trace);
+    preset_free(in->preset);
+}
+
+static enum status read_time(uint64_t *ns, const struct args *a, const char *option,
+                             struct diag *dg)
+{
+    struct diag why;
+    *ns = 0;
+    if (!args_given(a, option))
+        return ST_OK;
+    if (quantity_parse(ns, DIM_TIME, args_text(a, option), QUANTITY_UNIT_REQUIRED, &why) != ST_OK)
+        return diag_set(dg, ST_USAGE, "--%s: %s", option, why.text);
+    return ST_OK;
+}
+
+static enum status load_routing(struct inputs *in, const struct args *a, struct diag *dg)
+{
+    char folder[CATALOGUE_PATH_MAX];
+    if (args_given(a, "trace") && args_given(a, "routing"))
+        return diag_set(dg, ST_USAGE, "--trace and --routing exclude each other");
+    if (args_given(a, "trace"))
+        return trace_load(&in->trace, args_text(a, "trace"), dg);
+    const char *name = args_text(a, "routing");
+    if (name && strncmp(name, "fixed:", 6) == 0) {
+        struct diag why;
+        if (quantity_parse(&in->setup.hit_ratio, DIM_RATIO, name + 6, QUANTITY_BARE_ALLOWED,
+                           &why) != ST_OK ||
+            in->setup.hit_ratio > RATIO_ONE)
+            return diag_set(dg, ST_USAGE, "--routing fixed:H: a ratio from 0 to 1, not '%s'",
+                            name + 6);
+        return ST_OK;
+    }
+    if (!name)
+        name = in->scenario.model->router;
+    if (!name)
+        return diag_set(dg, ST_USAGE, "%s names no routing preset: give --routing or --trace",
+                        in->scenario.model->name);
+    return preset_load(&in->preset, name, catalogue_dir(folder, sizeof folder, "sim/trace/presets"),
+                       NULL, 0, dg);
+}
+
+static enum status choose_policy(struct inputs *in, struct args *a, struct diag *dg)
+{
+    struct policy_list list;
+    if (!args_given(a, "policy")) {
+        in->setup.policy = cache_policy_find(in->profile->policy);
+        return in->setup.policy ? ST_OK
+                                : diag_set(dg, ST_MISSING, "%s: policy '%s' does not exist",
+                                           in->profile->origin, in->profile->policy);
+    }
+    enum status st = policy_list_read(&list, a, dg);
+    if (st == ST_OK && list.count != 1)
+        return diag_set(dg, ST_USAGE, "--policy: one policy a run");
+    if (st == ST_OK)
+        in->setup.policy = list.policy[0];
+    return st;
+}
+
+static enum status read_decisions(struct inputs *in, struct args *a, struct diag *dg)
+{
+    struct pipeline_setup *s = &in->setup;
+    enum status st = choose_policy(in, a, dg);
+    if (st == ST_OK)
+        st = prefetch_options_read(a, &s->prefetch, &s->prefetch_distance, &s->prefetch_experts_max,
+                                   &s->prefetch_bytes_max, dg);
+    if (st == ST_OK && !args_given(a, "prefetch"))
+        s->prefetch = prefetch_policy_find(in->profile->prefetch);
+    s->scope = (enum scope)(args_given(a, "scope") ? args_count(a, "scope")
+                                                   : (uint64_t)in->profile->scope);
+    s->evict = (enum evict_when)(args_given(a, "evict") ? args_count(a, "evict")
+                                                        : (uint64_t)in->profile->evict);
+    return st;
+}
+
+static uint64_t given_or_zero(const struct args *a, const char *option)
+{
+    return args_given(a, option) ? args_count(a, option) : 0;
+}
+
+static enum status load_inputs(struct inputs *in, struct args *a, struct diag *dg)
+{
+    char folder[CATALOGUE_PATH_MAX];
+    struct pipeline_setup *s = &in->setup;
+    enum status st = scenario_load_model(&in->scenario, a, args_text(a, "model"), dg);
+    if (st == ST_OK)
+        st = profile_load(&in->profile, args_text(a, "profile"),
+                          catalogue_dir(folder, sizeof folder, "sim/pipeline/profiles"), NULL, 0,
+                          dg);
+    if (st == ST_OK)
+        st = load_routing(in, a, dg);
+    if (st == ST_OK)
+        st = read_decisions(in, a, dg);
+    if (st == ST_OK)
+        st = read_time(&s->given_compute_ns, a, "given-compute", dg);
+    if (st == ST_OK)
+        st = read_time(&s->given_io_ns, a, "given-io", dg);
+    s->model = in->scenario.model;
+    s->device = in->scenario.device;
+    s->profile = in->profile;
+    s->unit = args_text(a, "unit");
+    s->trace = in->trace;
+    s->params = in->preset ? &in->preset->params : NULL;
+    s->prompt_tokens = in->trace ? 0 : args_count(a, "prompt");
+    s->tokens = args_count(a, "tokens");
+    s->context = args_count(a, "context");
+    s->cache_bytes = given_or_zero(a, "cache");
+    s->cache_given = args_given(a, "cache");
+    s->memory_bytes = given_or_zero(a, "dram");
+    s->lanes = given_or_zero(a, "lanes");
+    s->pieces = given_or_zero(a, "pieces");
+    s->threads = given_or_zero(a, "threads");
+    s->overlap = args_given(a, "overlap") ? (int)args_count(a, "overlap") : -1;
+    s->state_bits = in->scenario.state_bits;
+    s->seed = args_count(a, "seed");
+    s->jitter_e3 = (uint32_t)args_count(a, "jitter");
+    return st;
+}
+
+/* ---- the per-token file ---- */
+
+static void write_token(void *self, const struct pipeline_token *t)
+{
+    FILE *f = self;
+    fprintf(
+        f, "%" PRIu64 ",%.9f,%.9f,%.9f,%.9f,%.9f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+        t->index, (double)t->start_ns / 1e9, (double)(t->end_ns - t->start_ns) / 1e9,
+        (double)t->compute_ns / 1e9, (double)t->io_ns / 1e9, (double)t->stall_ns / 1e9,
+        t->read_bytes, t->lookups, t->hits, t->late_hits);
+}
+
+static enum status run_with_tokens(struct forecast *out, struct inputs *in, const struct args *a,
+                                   struct diag *dg)
+{
+    struct outfile *file = NULL;
+    enum status st = ST_OK;
+    if (args_given(a, "tokens-out")) {
+        st = outfile_open(&file, args_text(a, "tokens-out"), dg);
+        if (st != ST_OK)
+            return st;
+        fprintf(outfile_stream(file),
+                "token,start_s,wall_s,compute_s,io_s,stall_s,read_bytes,lookups,hits,late_hits\n");
+        in->setup.token = write_token;
+        in->setup.token_self = outfile_stream(file);
+    }
+    st = forecast_run(out, &in->setup, args_count(a, "draws"), dg);
+    if (!file)
+        return st;
+    if (st == ST_OK)
+        return outfile_commit(file, dg);
+    outfile_abandon(file);
+    return st;
+}
+
+/* ---- the row ---- */
+
+static double per_token(uint64_t sum, uint64_t tokens, double unit)
+{
+    return tokens ? (double)sum / (double)tokens / unit : 0.0 / 0.0;
+}
+
+static void add_row(struct report *r, const struct inputs *in, const struct forecast *f)
+{
+    const struct pipeline_result *x = &f->result;
+    char hash[2][20];
+    snprintf(hash[0], sizeof hash[0], "%016" PRIx64, x->fingerprint);
+    snprintf(hash[1], sizeof hash[1], "%016" PRIx64, x->counts.command_hash);
+    report_text(r, in->scenario.model->name);
+    report_text(r, in->scenario.device->name);
+    report_text(r, in->profile->name);
+    report_text(r, in->setup.policy->name);
+    report_text(r, in->setup.prefetch ? in->setup.prefetch->name : "none");
+    report_count(r, x->cache_bytes);
+    report_count(r, x->tokens);
+    report_number(r, (double)forecast_rate(x) / 1e6);
+    report_number(r, (double)(x->prefill_ns + x->first_token_ns) / 1e9);
+    report_number(r, (double)x->token_ns_p50 / 1e9);
+    report_number(r, (double)x->token_ns_p99 / 1e9);
+    report_ratio(r, x->lookups ? (double)x->hits / (double)x->lookups : 0.0 / 0.0);
+    report_count(r, x->tokens ? x->flash_bytes / x->tokens : 0);
+    report_number(r, per_token(x->compute_ns, x->tokens, 1e9));
+    report_number(r, per_token(x->io_ns, x->tokens, 1e9));
+    report_number(r, per_token(x->stall_ns, x->tokens, 1e9));
+    report_number(r, x->energy_pJ ? per_token(x->energy_pJ, x->tokens, 1e12) : 0.0 / 0.0);
+    report_count(r, x->peak_bytes);
+    report_text(r, x->bound);
+    report_text(r, hash[0]);
+    report_number(r, f->low ? (double)f->low / 1e6 : 0.0 / 0.0);
+    report_number(r, f->high ? (double)f->high / 1e6 : 0.0 / 0.0);
+    report_count(r, x->late_hits);
+    report_text(r, hash[1]);
+    report_text(r, f->assumed);
+}
+
+static enum status sim_command(struct args *a, struct diag *dg)
+{
+    struct inputs in = {.setup = {.overlap = -1}};
+    struct forecast f;
+    struct report *r = NULL;
+    enum status st = load_inputs(&in, a, dg);
+    if (st == ST_OK)
+        st = report_open(&r, a, columns, sizeof columns / sizeof *columns, dg);
+    if (st == ST_OK)
+        st = run_with_tokens(&f, &in, a, dg);
+    if (st == ST_OK) {
+        if (f.result.cut)
+            say("prefill chunks that did not fit the cache were cut into smaller ones");
+        if (f.result.tokens < in.setup.tokens)
+            say("the trace has %" PRIu64 " decode tokens, fewer than asked for", f.result.tokens);
+        add_row(r, &in, &f);
+        st = report_close(r, dg);
+    } else {
+        report_abandon(r);
+    }
+    inputs_free(&in);
+    return st;
+}
+
+const struct command command_sim = {
+    .name = "sim",
+    .summary = "tokens as events: the rate, where the time goes, what is late and what is wasted",
+    .usage = "--model M --device D [--profile F] [--trace FILE | --routing PRESET] [--cache SIZE] "
+             "[--tokens N]",
+    .example = "memwall sim --model qwen3-30b-a3b --quant q4_k_m --device oneplus-15r --profile "
+               "bigmoeonedge "
+               "--cache 4GiB --tokens 32",
+    .options = options,
+    .run = sim_command,
+};
