@@ -3,6 +3,7 @@
 #include "models/state.h"
 #include "sim/plan/measured.h"
 #include "sim/plan/planner.h"
+#include "sim/plan/spread.h"
 #include "sim/trace/trace.h"
 #include "tests/support.h"
 
@@ -203,7 +204,7 @@ static void the_minimum_named_is_enough_and_one_byte_less_is_refused(void **stat
     plan_free(p);
     b.r.place.memory = minimum;
     p = plan_of(&b);
-    assert_int_equal(p->place.cache, minimum - p->place.dense - p->place.state - p->place.buffers);
+    assert_int_equal(p->place.cache, 8 * model_expert_bytes_max(b.m));
     plan_free(p);
     b.r.place.memory = minimum - 1;
     assert_int_equal(plan_new(&q, b.m, b.d, &b.r, &dg), ST_MISFIT);
@@ -387,6 +388,51 @@ static void a_chunk_shrinks_until_its_experts_fit_the_cache(void **state)
     bench_free(&b);
 }
 
+static void a_prompt_read_in_chunks_that_forget_each_other_pays_for_every_union(void **state)
+{
+    (void)state;
+    struct bench b = bench_of("qwen3-30b-a3b", "oneplus-15r", "q4_k_m");
+    b.r.place.memory = 11ull << 30;
+    b.r.place.cache_given = true;
+    b.r.place.cache = 100 * model_expert_bytes_max(b.m);
+    b.r.preset = NULL;
+    struct plan *p = plan_of(&b);
+    struct plan_case c;
+    struct regime r;
+    uint64_t cold = 0;
+    plan_base_case(&c, p);
+    plan_regime(&r, p, &c);
+    r.hit_ratio = 0;
+    for (size_t i = 0; i < p->chunk_count; i++) {
+        struct timing t;
+        estimate_timing(&t, &p->chunks[i], &p->machine, &r);
+        cold += t.total_ns;
+    }
+    assert_true(p->chunk_count > 1);
+    assert_int_equal(plan_first_ns(p, &c), cold);
+    c.cache =
+        7 * p->place.cache; /* a few tokens' worth: the cycle over the layers still empties it */
+    assert_int_equal(plan_first_ns(p, &c), cold);
+    c.cache = p->place.experts;
+    assert_true(plan_first_ns(p, &c) < cold);
+    plan_free(p);
+    bench_free(&b);
+}
+
+#define MANY 20000
+
+static void ninety_per_cent_of_the_draws_lie_within_the_stated_spread(void **state)
+{
+    (void)state;
+    static uint64_t factor[MANY];
+    struct value v = {
+        .kind = KIND_MEASURED, .spread = 200000000, .spread_given = true, .given = true};
+    spread_draw(factor, MANY, 1, "test", &v);
+    assert_close((double)spread_quantile(factor, MANY, 5) / 1e9, 1 / 1.2, 0.005);
+    assert_close((double)spread_quantile(factor, MANY, 50) / 1e9, 1.0, 0.005);
+    assert_close((double)spread_quantile(factor, MANY, 95) / 1e9, 1.2, 0.006);
+}
+
 /* BigMoeOnEdge, serial reads, four lanes; nothing is fitted row by row. The device is one phone on some
  * days: two runs of one configuration (B5, B8) differ by 16 %. */
 static void phone_runs_are_predicted_within_30_per_cent(void **state)
@@ -560,6 +606,8 @@ int main(void)
         cmocka_unit_test(the_inverse_gives_back_the_rate_to_the_last_unit),
         cmocka_unit_test(what_is_had_already_is_named_as_enough),
         cmocka_unit_test(a_chunk_shrinks_until_its_experts_fit_the_cache),
+        cmocka_unit_test(a_prompt_read_in_chunks_that_forget_each_other_pays_for_every_union),
+        cmocka_unit_test(ninety_per_cent_of_the_draws_lie_within_the_stated_spread),
         cmocka_unit_test(phone_runs_are_predicted_within_30_per_cent),
         cmocka_unit_test(the_nearest_public_run_comes_first),
         cmocka_unit_test(every_public_run_names_a_model_and_a_device_of_the_catalogue),

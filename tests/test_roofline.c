@@ -348,6 +348,24 @@ static void doubling_a_rate_never_slows_a_pass(void **state)
     for_many(check_doubling);
 }
 
+static void flash_twice_as_fast_halves_what_it_alone_decides(void **state)
+{
+    (void)state;
+    struct model *m = model_of("kimi-k3", NULL, NULL);
+    struct device *d = device_of("oneplus-15r", "storage.0.latency=1ns");
+    struct machine machine = machine_of(d, RATES_REACHED);
+    struct workload l = decode_of(m, 0);
+    struct timing before, after;
+    estimate_timing(&before, &l, &machine, &no_cache);
+    machine_scale_flash(&machine, 2 * RATIO_ONE);
+    estimate_timing(&after, &l, &machine, &no_cache);
+    assert_close((double)after.flash_ns / (double)before.flash_ns, 0.5, 1e-5);
+    assert_int_equal(after.compute_ns, before.compute_ns);
+    workload_free(&l);
+    device_free(d);
+    model_free(m);
+}
+
 static void check_rows(const struct workload *l, const struct machine *m, const struct regime *r)
 {
     struct op_row rows[OP_ROWS], sum = {0};
@@ -532,6 +550,7 @@ int main(void)
         cmocka_unit_test(the_miss_distribution_is_binomial),
         cmocka_unit_test(bound_perfect_overlap_serial_and_sum_stand_in_this_order),
         cmocka_unit_test(doubling_a_rate_never_slows_a_pass),
+        cmocka_unit_test(flash_twice_as_fast_halves_what_it_alone_decides),
         cmocka_unit_test(the_rows_of_the_table_add_up_to_the_pass),
         cmocka_unit_test(dram_sees_a_read_byte_once_a_copied_one_three_times),
         cmocka_unit_test(a_batch_unites_its_experts_and_keeps_its_states_apart),
