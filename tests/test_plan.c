@@ -394,7 +394,7 @@ static void a_prompt_read_in_chunks_that_forget_each_other_pays_for_every_union(
     struct bench b = bench_of("qwen3-30b-a3b", "oneplus-15r", "q4_k_m");
     b.r.place.memory = 11ull << 30;
     b.r.place.cache_given = true;
-    b.r.place.cache = 100 * model_expert_bytes_max(b.m);
+    b.r.place.cache = 50 * model_expert_bytes_max(b.m);
     b.r.preset = NULL;
     struct plan *p = plan_of(&b);
     struct plan_case c;
