@@ -10,6 +10,7 @@
 
 #include "base/fixed.h"
 #include "models/work.h"
+#include "sim/roofline/estimate.h"
 
 #include <assert.h>
 #include <string.h>
@@ -135,10 +136,29 @@ static uint32_t gather_ready(struct run *r)
     return n - r->computed_count;
 }
 
+static void run_experts(struct evq *q, void *self)
+{
+    (void)q;
+    struct run *r = self;
+    struct kernel k = experts_kernel(r, &r->choice[r->computed_count], r->running);
+    k.fixed_ns = unstall(r) + r->hop_ns;
+    unit_run(r->expert_unit, &k, experts_done, r);
+}
+
+static void link_experts(struct evq *q, void *self)
+{
+    (void)q;
+    struct run *r = self;
+    struct flow f = {.bytes = r->running * r->kernels.expert_bytes, .done = run_experts, .self = r};
+    enum status st = flow_start(r->net, r->link_class, &f);
+    assert(st == ST_OK && "the net has room for every flow of the pipeline");
+    (void)st;
+}
+
 /* Whatever can run now, runs; else the layer waits or is over. */
 static void proceed(struct run *r)
 {
-    if (unit_busy(r->unit))
+    if (unit_busy(r->unit) || r->running > 0)
         return;
     if (!r->shared_done && r->kernels.shared.calls > 0) {
         unit_run(r->unit, &r->kernels.shared, shared_done, r);
@@ -159,9 +179,14 @@ static void proceed(struct run *r)
         return;
     }
     r->running = each ? 1 : ready;
-    struct kernel k = experts_kernel(r, &r->choice[r->computed_count], r->running);
-    k.fixed_ns = unstall(r);
-    unit_run(r->unit, &k, experts_done, r);
+    if (r->link_Bps == 0) {
+        run_experts(r->q, r);
+        return;
+    }
+    r->link_ns += r->link_sync_ns + time_for(r->running * r->kernels.expert_bytes, r->link_Bps);
+    enum status st = evq_at(r->q, evq_now_ns(r->q) + r->link_sync_ns, link_experts, r);
+    assert(st == ST_OK && "one event is reserved for the run itself");
+    (void)st;
 }
 
 static void slot_landed(struct evq *q, void *self)

@@ -33,7 +33,7 @@ struct loader {
     uint32_t head[LEVELS], tail[LEVELS];
     uint32_t *slot_first, *slot_last; /* by slot: its loads in order, the first one is active */
     struct lane *lane;
-    uint32_t copy_class;
+    uint32_t copy_class, link_class;
     uint64_t given_free_ns; /* when the given-rate server is free */
     struct meter demand;    /* demand loads present */
     struct loader_counts counts;
@@ -68,6 +68,18 @@ static bool allocate(struct loader *l)
     return evq_reserve(l->q, (size_t)s->lanes * 2 + s->loads_max) == ST_OK;
 }
 
+static enum status add_classes(struct loader *l, struct diag *dg)
+{
+    const struct loader_setup *s = &l->setup;
+    struct flow_class copy = {&s->dram, 1, s->copy_Bps, s->dram_weight};
+    enum status st = flow_class_add(s->net, &copy, &l->copy_class, dg);
+    if (st != ST_OK || s->link_Bps == 0)
+        return st;
+    uint32_t path[] = {s->dram, s->link};
+    struct flow_class transfer = {path, 2, s->link_Bps, s->dram_weight};
+    return flow_class_add(s->net, &transfer, &l->link_class, dg);
+}
+
 enum status loader_new(struct loader **out, struct evq *q, const struct loader_setup *s,
                        struct diag *dg)
 {
@@ -79,9 +91,7 @@ enum status loader_new(struct loader **out, struct evq *q, const struct loader_s
     for (int i = 0; i < LEVELS; i++)
         l->head[i] = l->tail[i] = NO_JOB;
     meter_init(&l->demand, 0);
-    struct flow_class copy = {&s->dram, 1, s->copy_Bps, s->dram_weight};
-    enum status st =
-        allocate(l) ? flow_class_add(s->net, &copy, &l->copy_class, dg) : diag_no_memory(dg);
+    enum status st = allocate(l) ? add_classes(l, dg) : diag_no_memory(dg);
     if (st != ST_OK) {
         loader_free(l);
         return st;
@@ -162,10 +172,32 @@ static void piece_over(struct lane *lane)
     take_next(lane);
 }
 
-static void copied(struct evq *q, void *self)
+static void transferred(struct evq *q, void *self)
 {
     (void)q;
     piece_over(self);
+}
+
+static void transfer(struct evq *q, void *self)
+{
+    (void)q;
+    struct lane *lane = self;
+    struct loader *l = lane->loader;
+    struct flow f = {.bytes = lane->bytes, .done = transferred, .self = lane};
+    enum status st = flow_start(l->setup.net, l->link_class, &f);
+    assert(st == ST_OK && "the net has room for every flow of the pipeline");
+    (void)st;
+}
+
+/* The piece is in the DRAM, where the engine wants it. */
+static void copied(struct evq *q, void *self)
+{
+    (void)q;
+    struct lane *lane = self;
+    if (lane->loader->setup.link_Bps > 0)
+        after(lane->loader, lane->loader->setup.link_sync_ns, transfer, lane);
+    else
+        piece_over(lane);
 }
 
 static void copy_piece(struct lane *lane, uint64_t copies)
@@ -181,12 +213,11 @@ static void copy_piece(struct lane *lane, uint64_t copies)
 /* The thread runs again and sees its piece. */
 static void noticed(struct evq *q, void *self)
 {
-    (void)q;
     struct lane *lane = self;
-    if (lane->loader->setup.copies > 0 && !lane->loader->setup.given_Bps)
+    if (lane->loader->setup.copies > 0)
         copy_piece(lane, lane->loader->setup.copies);
     else
-        piece_over(lane);
+        copied(q, lane);
 }
 
 static void read_done(struct evq *q, void *self)
@@ -226,6 +257,20 @@ static void submit(struct evq *q, void *self)
     (void)st;
 }
 
+/* The lane's piece with everything to itself. */
+static uint64_t alone_ns(const struct lane *lane, bool first)
+{
+    const struct loader_setup *s = &lane->loader->setup;
+    bool cached = lane->loader->job[lane->job].cached;
+    uint64_t ns = s->submit_ns + s->wake_ns + (first ? s->open_ns : 0);
+    ns += time_for(2 * (cached ? 1 : s->copies) * lane->bytes, s->copy_Bps);
+    ns += s->link_Bps ? s->link_sync_ns + time_for(lane->bytes, s->link_Bps) : 0;
+    if (cached)
+        return ns;
+    ns += s->complete_ns + (s->shares_cores ? s->wake_busy_ns : 0);
+    return ns + storage_closed_burst_ns(s->storage, 1, lane->bytes, 1);
+}
+
 static void take_next(struct lane *lane)
 {
     struct loader *l = lane->loader;
@@ -243,6 +288,7 @@ static void take_next(struct lane *lane)
     job->in_flight++;
     if (job->left == 0)
         unlink_job(l, j);
+    l->counts.serial_ns += alone_ns(lane, first);
     if (s->shares_cores && unit_busy(s->unit))
         unit_charge(s->unit, s->submit_ns);
     after(l, s->submit_ns + (was_idle ? s->wake_ns : 0) + (first ? s->open_ns : 0), submit, lane);
@@ -278,6 +324,7 @@ static void start_job(struct loader *l, uint32_t j)
         uint64_t now = evq_now_ns(l->q);
         uint64_t from = l->given_free_ns > now ? l->given_free_ns : now;
         l->given_free_ns = from + time_for(job->load.bytes, s->given_Bps);
+        l->counts.serial_ns += l->given_free_ns - from;
         after(l, l->given_free_ns - now, given_done, &l->lane[0]);
         return;
     }

@@ -35,6 +35,10 @@ struct loader_setup {
     uint64_t pieces;      /* of an expert, >= 1 */
     uint64_t request_max; /* largest request in bytes (readahead window, transfer limit); 0: none */
     uint64_t copies;      /* of what was read, after it landed */
+    /* What lands goes on into a memory of the unit's own, over a link; link_Bps 0: it stays in the DRAM. */
+    uint32_t link;
+    uint64_t link_Bps, link_sync_ns;
+    const struct storage *storage; /* the first drive: for serial_ns */
     bool shares_cores;
     uint64_t open_ns; /* per load */
     uint64_t submit_ns, complete_ns, wake_ns,
@@ -65,6 +69,7 @@ void loader_await(struct loader *l, uint32_t slot, evq_fn *landed, void *self);
 struct loader_counts {
     uint64_t bytes, reads;   /* that came from the drives */
     uint64_t copied_bytes;   /* from the page cache */
+    uint64_t serial_ns;      /* what the same pieces take one after another, host costs included */
     uint64_t demand_busy_ns; /* time with a demand load waiting or under way */
 };
 struct loader_counts loader_counts(const struct loader *l, uint64_t now_ns);

@@ -69,6 +69,7 @@ struct pipeline_result {
     uint64_t cache_bytes, peak_bytes;     /* peak: all of the memory ledger */
     uint64_t page_cache_bytes;
     uint64_t energy_pJ;          /* of the decode */
+    uint64_t end_ns;             /* of the last pass; reads in advance may go on after it */
     uint64_t lower_ns, upper_ns; /* roofline bound and serial sum of the same bytes, per run */
     uint64_t events, fingerprint;
     const char *bound; /* what most of the time went to: flash, DRAM, compute, overhead */

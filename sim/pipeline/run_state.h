@@ -11,7 +11,7 @@ struct choice {
     uint16_t expert;
     uint32_t tokens; /* that chose it */
     uint32_t slot;
-    bool ready, computed;
+    bool ready;
 };
 
 /* Kernels of one layer at the present context. */
@@ -34,7 +34,12 @@ struct run {
     struct flow_net *net;
     uint32_t dram;
     struct array *array;
-    struct unit *unit;
+    struct unit *unit;        /* attention, router, head */
+    struct unit *expert_unit; /* the experts; often the same */
+    uint64_t hop_ns; /* activations go to the other unit and back: copy and synchronisation */
+    /* Experts that lie in the DRAM cross a link to the unit that computes them, each time; link_Bps 0: no. */
+    uint32_t link_class;
+    uint64_t link_Bps, link_sync_ns;
     struct page_cache *page_cache;
     struct loader *loader;
     struct feed *feed;
@@ -62,7 +67,7 @@ struct run {
     struct layer_kernels kernels;
     struct choice *choice; /* `experts` of them */
     uint32_t *choice_of;   /* by expert: index in choice + 1 */
-    uint32_t choice_count, ready_count, computed_count, pending_count, running;
+    uint32_t choice_count, computed_count, pending_count, running;
     bool shared_done, stalled;
     uint64_t stall_from_ns;
 
@@ -73,15 +78,27 @@ struct run {
     uint64_t stall_ns, pass_stall_ns, late_hits, pass_late_hits;
     uint64_t fixed_lookups, fixed_hits;
     uint64_t *token_ns; /* for the quantiles */
-    uint64_t upper_ns, lower_flash_bytes;
+    uint64_t link_ns;   /* experts over the link, alone */
     struct pipeline_result *result;
 };
+
+/* run_setup.c: allocates everything a run needs; run_stop() frees it, whatever run_start() achieved. */
+MUST_CHECK enum status run_start(struct run *r, struct diag *dg);
+void run_stop(struct run *r);
+bool run_keeps_cache(const struct run *r); /* false for policy none */
+
+/* accounts.c */
+void accounts_begin_pass(struct run *r);
+void accounts_add_token(struct run *r, uint64_t now_ns);
+void accounts_end(struct run *r);    /* at the end of the last pass: bounds */
+void accounts_finish(struct run *r); /* when the queue has run empty */
 
 /* layer.c */
 void layer_kernels(const struct run *r, uint32_t layer, struct layer_kernels *out);
 struct kernel head_kernel(const struct run *r);
 /* Begins the pass that run->pass describes; run_pass_over() is called at its end. */
 void layer_begin_pass(struct run *r);
+/* run.c */
 void run_pass_over(struct run *r);
 
 #endif

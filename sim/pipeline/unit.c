@@ -13,7 +13,8 @@ struct unit {
     uint32_t kernel_class;
     bool busy;
     uint64_t share_ns;
-    uint64_t started_ns, busy_ns, charged_ns;
+    uint64_t started_ns, charged_ns;
+    struct unit_totals totals;
     struct kernel kernel;
     evq_fn *done;
     void *self;
@@ -54,14 +55,15 @@ bool unit_busy(const struct unit *u)
     return u->busy;
 }
 
-uint64_t unit_busy_ns(const struct unit *u)
+struct unit_totals unit_totals(const struct unit *u)
 {
-    return u->busy_ns;
+    return u->totals;
 }
 
 void unit_charge(struct unit *u, uint64_t cpu_ns)
 {
     u->charged_ns += cpu_ns;
+    u->totals.serial_ns += cpu_ns;
 }
 
 uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k)
@@ -89,7 +91,7 @@ static void finish(struct evq *q, void *self)
         return;
     }
     u->busy = false;
-    u->busy_ns += evq_now_ns(q) - u->started_ns;
+    u->totals.busy_ns += evq_now_ns(q) - u->started_ns;
     u->done(q, u->self);
 }
 
@@ -122,11 +124,15 @@ void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self)
     u->kernel = *k;
     u->done = done;
     u->self = self;
+    u->totals.ops += k->ops;
+    u->totals.bytes += k->bytes;
     if (u->setup.given_ns) {
-        uint64_t share = unit_estimate_ns(u, k);
-        after(u, fixed_mul_div(u->setup.given_ns, share, u->share_ns), finish);
+        uint64_t share = fixed_mul_div(u->setup.given_ns, unit_estimate_ns(u, k), u->share_ns);
+        u->totals.serial_ns += share;
+        after(u, share, finish);
         return;
     }
+    u->totals.serial_ns += unit_estimate_ns(u, k);
     uint64_t fixed = k->calls * u->setup.call_ns + k->fixed_ns;
     if (k->bytes > 0)
         after(u, fixed, stream);

@@ -42,6 +42,12 @@ bool unit_busy(const struct unit *u);
 void unit_charge(struct unit *u, uint64_t cpu_ns);
 /* Closed-form time of a kernel that has the memory to itself. */
 uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k);
-uint64_t unit_busy_ns(const struct unit *u);
+
+struct unit_totals {
+    uint64_t busy_ns;
+    uint64_t serial_ns; /* what the same kernels take alone, and what reads took from the cores */
+    uint64_t ops, bytes;
+};
+struct unit_totals unit_totals(const struct unit *u);
 
 #endif

@@ -1,0 +1,119 @@
+/* accounts.c -- what a run did with its time and bytes: per token, over all, and the bounds around it. */
+#include "sim/pipeline/run_state.h"
+#include "sim/roofline/estimate.h"
+
+#include <stdlib.h>
+
+static uint64_t compute_ns(const struct run *r)
+{
+    uint64_t ns = unit_totals(r->unit).busy_ns;
+    return r->expert_unit == r->unit ? ns : ns + unit_totals(r->expert_unit).busy_ns;
+}
+
+static void look_ups(const struct run *r, uint64_t *lookups, uint64_t *hits)
+{
+    *lookups = r->decide ? decide_counts(r->decide)->lookups : r->fixed_lookups;
+    *hits = r->decide ? decide_counts(r->decide)->hits : r->fixed_hits;
+}
+
+void accounts_begin_pass(struct run *r)
+{
+    uint64_t now = evq_now_ns(r->q);
+    struct loader_counts c = loader_counts(r->loader, now);
+    r->pass_start_ns = now;
+    r->pass_compute_ns = compute_ns(r);
+    r->pass_io_ns = c.demand_busy_ns;
+    r->pass_read_bytes = c.bytes;
+    r->pass_stall_ns = r->stall_ns;
+    r->pass_late_hits = r->late_hits;
+    look_ups(r, &r->pass_lookups, &r->pass_hits);
+}
+
+void accounts_add_token(struct run *r, uint64_t now)
+{
+    struct pipeline_result *out = r->result;
+    struct loader_counts c = loader_counts(r->loader, now);
+    uint64_t lookups, hits;
+    look_ups(r, &lookups, &hits);
+    struct pipeline_token t = {
+        .index = out->tokens,
+        .start_ns = r->pass_start_ns,
+        .end_ns = now,
+        .compute_ns = compute_ns(r) - r->pass_compute_ns,
+        .io_ns = c.demand_busy_ns - r->pass_io_ns,
+        .stall_ns = r->stall_ns - r->pass_stall_ns,
+        .read_bytes = c.bytes - r->pass_read_bytes,
+        .lookups = lookups - r->pass_lookups,
+        .hits = hits - r->pass_hits,
+        .late_hits = r->late_hits - r->pass_late_hits,
+    };
+    if (out->tokens == 0)
+        out->first_token_ns = t.end_ns - t.start_ns;
+    r->token_ns[out->tokens++] = t.end_ns - t.start_ns;
+    out->decode_ns += t.end_ns - t.start_ns;
+    out->compute_ns += t.compute_ns;
+    out->io_ns += t.io_ns;
+    out->stall_ns += t.stall_ns;
+    out->flash_bytes += t.read_bytes;
+    out->lookups += t.lookups;
+    out->hits += t.hits;
+    out->late_hits += t.late_hits;
+    if (r->setup.token)
+        r->setup.token(r->setup.token_self, &t);
+}
+
+/* ---- bounds of the whole run: what no schedule can beat, and everything one after another ---- */
+
+static uint64_t longest(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+void accounts_end(struct run *r)
+{
+    struct pipeline_result *out = r->result;
+    struct loader_counts c = loader_counts(r->loader, evq_now_ns(r->q));
+    struct unit_totals a = unit_totals(r->unit), b = unit_totals(r->expert_unit);
+    bool two = r->expert_unit != r->unit;
+    uint64_t flash_Bps = 0, kernel_bytes = r->machine.own_memory ? 0 : a.bytes;
+    for (size_t i = 0; i < r->setup.device->storage_count; i++)
+        flash_Bps += r->setup.device->storage[i].bandwidth.amount;
+    if (two)
+        kernel_bytes += b.bytes;
+    out->end_ns = evq_now_ns(r->q);
+    out->upper_ns = a.serial_ns + (two ? b.serial_ns : 0) + c.serial_ns + r->link_ns;
+    if (!r->setup.given_io_ns && flash_Bps)
+        out->lower_ns = time_for(c.bytes, flash_Bps);
+    if (r->setup.given_compute_ns)
+        return;
+    out->lower_ns = longest(out->lower_ns, time_for(kernel_bytes, r->machine.dram_Bps));
+    out->lower_ns = longest(out->lower_ns, time_for(a.ops, r->machine.reached_ops));
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+void accounts_finish(struct run *r)
+{
+    struct pipeline_result *out = r->result;
+    qsort(r->token_ns, out->tokens, sizeof *r->token_ns, by_size);
+    if (out->tokens > 0) {
+        out->token_ns_p50 = r->token_ns[(out->tokens - 1) / 2];
+        out->token_ns_p99 = r->token_ns[(out->tokens * 99 + 99) / 100 - 1];
+    }
+    if (r->decide)
+        out->counts = *decide_counts(r->decide);
+    out->cut = r->feed && r->feed->cut;
+    out->cache_bytes = run_keeps_cache(r) ? r->placement.cache : 0;
+    out->page_cache_bytes = r->page_cache ? page_cache_used(r->page_cache) : 0;
+    out->peak_bytes =
+        r->placement.dense_resident + r->placement.state + r->placement.buffers +
+        (r->decide ? decide_peak_bytes(r->decide) : r->top_k * model_expert_bytes_max(r->model));
+    out->events = evq_fired(r->q);
+    out->fingerprint = evq_fingerprint(r->q);
+    uint64_t busy = out->compute_ns, wait = out->stall_ns;
+    out->bound = wait > busy ? "flash" : "compute";
+}
