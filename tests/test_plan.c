@@ -411,7 +411,7 @@ static void a_prompt_read_in_chunks_that_forget_each_other_pays_for_every_union(
     assert_true(p->chunk_count > 1);
     assert_int_equal(plan_first_ns(p, &c), cold);
     c.cache =
-        7 * p->place.cache; /* a few tokens' worth: the cycle over the layers still empties it */
+        20 * p->place.cache; /* a few tokens' worth: the cycle over the layers still empties it */
     assert_int_equal(plan_first_ns(p, &c), cold);
     c.cache = p->place.experts;
     assert_true(plan_first_ns(p, &c) < cold);
