@@ -74,6 +74,12 @@ static void explain_time(const struct plan *p)
            p->chunk_count, p->chunk);
 }
 
+static void explain_ratio(const char *path, const struct value *v)
+{
+    printf("  %-26s %-13s %-9s %4.1f %%  %s\n", path, "1", value_kind_name(v->kind),
+           (double)value_spread(v) / 1e7, v->source);
+}
+
 static void explain_inputs(const struct plan *p)
 {
     printf("\ninputs (value, kind, half width of the 90 %% interval, source)\n");
@@ -87,9 +93,8 @@ static void explain_inputs(const struct plan *p)
                value_kind_name(in->value.kind), (double)value_spread(&in->value) / 1e7,
                in->value.source ? in->value.source : "");
     }
-    printf("  %-26s %-13s %-9s %4.1f %%  %s\n", "routing/misses", "1",
-           value_kind_name(p->misses.kind), (double)value_spread(&p->misses) / 1e7,
-           p->misses.source);
+    explain_ratio("routing/misses", &p->misses);
+    explain_ratio("residual", &p->residual);
     printf("\nintervals: 5th and 95th of %d draws of these inputs, seed %" PRIu64
            "; the spread of the\npeak is that of its share. Factors (5th .. 95th) from the same "
            "draws:\n",

@@ -118,6 +118,9 @@ void plan_assumed(char *out, size_t size, const struct plan *p)
     const struct value *reserve = &p->device->reserve;
     if (p->place.reserve && (p->place.reserve_by_rule || reserve->kind == KIND_ASSUMED))
         append(out, size, "%smemory kept by the system", *out ? "; " : "");
+    if (p->tally.flash_bytes && p->request.profile != PROFILE_SERIAL &&
+        strcmp(p->machine.unit, "cpu") == 0)
+        append(out, size, "%sreads take no time from the cores", *out ? "; " : "");
     if (p->place.experts && !p->place.fits && p->misses.kind == KIND_ASSUMED)
         append(out, size, "%suniform routing", *out ? "; " : "");
     if (p->place.experts && !p->place.fits && p->misses.kind != KIND_ASSUMED)

@@ -52,8 +52,9 @@ struct plan {
     struct machine machine;
     struct placement place;
     struct hit_curve curve;
-    const char *routing; /* name of the preset, or "uniform" where the model has none */
-    struct value misses; /* the miss ratio as an input of the interval: its kind and spread */
+    const char *routing;   /* name of the preset, or "uniform" where the model has none */
+    struct value residual; /* what the estimator itself is off by, once its inputs are right */
+    struct value misses;   /* the miss ratio as an input of the interval: its kind and spread */
 
     struct workload decode; /* one token at the context asked for */
     struct workload

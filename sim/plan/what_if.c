@@ -78,8 +78,10 @@ static const struct question questions[] = {
 
 _Static_assert(QUESTIONS <= PLAN_WHAT_IF_MAX, "a plan has room for every question");
 
+enum { DRAW_MISSES = INPUT_COUNT, DRAW_RESIDUAL, DRAW_COUNT };
+
 struct draws {
-    uint64_t factor[INPUT_COUNT + 1][PLAN_DRAWS]; /* the last: misses */
+    uint64_t factor[DRAW_COUNT][PLAN_DRAWS];
     uint64_t token_ns[PLAN_DRAWS], first_ns[PLAN_DRAWS];
     uint64_t gain[PLAN_WHAT_IF_MAX][PLAN_DRAWS];
 };
@@ -96,7 +98,8 @@ static void draw_inputs(struct draws *d, const struct plan *p)
         if (drawn(p, i))
             spread_draw(d->factor[i], PLAN_DRAWS, p->request.seed, p->machine.input[i].path,
                         &p->machine.input[i].value);
-    spread_draw(d->factor[INPUT_COUNT], PLAN_DRAWS, p->request.seed, "routing/misses", &p->misses);
+    spread_draw(d->factor[DRAW_MISSES], PLAN_DRAWS, p->request.seed, "routing/misses", &p->misses);
+    spread_draw(d->factor[DRAW_RESIDUAL], PLAN_DRAWS, p->request.seed, "residual", &p->residual);
 }
 
 static void apply_draw(struct plan_case *c, const struct plan *p, const struct draws *d,
@@ -107,7 +110,7 @@ static void apply_draw(struct plan_case *c, const struct plan *p, const struct d
             uint64_t *amount = &c->machine.input[i].value.amount;
             *amount = fixed_mul_div(*amount, d->factor[i][draw], RATIO_ONE);
         }
-    c->miss_factor = d->factor[INPUT_COUNT][draw];
+    c->miss_factor = d->factor[DRAW_MISSES][draw];
     machine_derive(&c->machine);
 }
 
@@ -133,8 +136,9 @@ static void run_draw(struct draws *d, const struct plan *p, size_t draw)
     plan_base_case(&c, p);
     apply_draw(&c, p, d, draw);
     plan_token(&t, p, &c);
-    d->token_ns[draw] = t.total_ns;
-    d->first_ns[draw] = plan_first_ns(p, &c);
+    uint64_t residual = d->factor[DRAW_RESIDUAL][draw]; /* the same in every question: no gain */
+    d->token_ns[draw] = fixed_mul_div(t.total_ns, residual, RATIO_ONE);
+    d->first_ns[draw] = fixed_mul_div(plan_first_ns(p, &c), residual, RATIO_ONE);
     for (size_t q = 0; q < asked(p); q++)
         d->gain[q][draw] = gain_of(p, &c, t.total_ns, &questions[q]);
 }
