@@ -70,8 +70,9 @@ static void explain_time(const struct plan *p)
     line("upper bound", "sum over resources, nothing overlapped", p->bounds.upper_ns, DIM_TIME);
     line("first token", "sum over chunks of the prompt, cache empty at first", p->first_ns.mid,
          DIM_TIME);
-    printf("  %zu chunks of at most %" PRIu64 " tokens, whose experts of a layer fit the cache\n",
-           p->chunk_count, p->chunk);
+    if (p->chunk)
+        printf("  chunks of at most %" PRIu64 " tokens, whose experts of a layer fit the cache\n",
+               p->chunk);
 }
 
 static void explain_ratio(const char *path, const struct value *v)

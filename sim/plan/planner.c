@@ -66,12 +66,12 @@ void plan_token(struct timing *out, const struct plan *p, const struct plan_case
 /* Of the experts a chunk looks up, those that the last `window` tokens used as well: by inclusion and
  * exclusion u(chunk) + u(window) - u(chunk + window). A window shorter than a chunk holds nothing by the
  * time the cycle over the layers comes round. */
-static uint64_t chunk_hit_ratio(const struct plan *p, const struct plan_case *c, size_t i)
+static uint64_t chunk_hit_ratio(const struct plan *p, const struct plan_case *c, uint64_t seen)
 {
     if (c->cache >= p->place.experts || p->place.experts == 0)
         return RATIO_ONE;
     uint64_t held = fixed_mul_div(c->cache, p->curve.top_k * 1000000, p->cycle);
-    uint64_t window = hit_curve_window_e6(&p->curve, held) / 1000000, seen = i * p->chunk;
+    uint64_t window = hit_curve_window_e6(&p->curve, held) / 1000000;
     if (window < p->chunk || seen == 0)
         return 0;
     window = window < seen ? window : seen;
@@ -86,11 +86,12 @@ uint64_t plan_first_ns(const struct plan *p, const struct plan_case *c)
     uint64_t sum = 0;
     struct regime r;
     plan_regime(&r, p, c);
-    for (size_t i = 0; i < p->chunk_count; i++) {
+    for (size_t i = 0; i < p->part_count; i++) {
+        const struct prompt_part *part = &p->part[i];
         struct timing t;
-        r.hit_ratio = with_misses(chunk_hit_ratio(p, c, i), c->miss_factor);
-        estimate_timing(&t, &p->chunks[i], &c->machine, &r);
-        sum += t.total_ns;
+        r.hit_ratio = with_misses(chunk_hit_ratio(p, c, part->before), c->miss_factor);
+        estimate_timing(&t, &part->chunk, &c->machine, &r);
+        sum += fixed_mul_div(t.total_ns, part->chunks, 1);
     }
     return sum;
 }
@@ -150,25 +151,31 @@ static uint64_t chunk_of(const struct plan *p)
     return chunk;
 }
 
-static enum status set_chunks(struct plan *p, struct diag *dg)
+/* Chunks first..last, all but perhaps the last one of full length. */
+static enum status add_part(struct plan *p, uint64_t first, uint64_t last, uint64_t count,
+                            struct diag *dg)
+{
+    struct prompt_part *part = &p->part[p->part_count++];
+    uint64_t at = (first + last) / 2 * p->chunk, left = p->request.prompt - at;
+    struct workload_request r = pass_request(p, left < p->chunk ? left : p->chunk, at);
+    r.logits = last + 1 == count;
+    part->chunks = last - first + 1;
+    part->before = at;
+    return workload_init(&part->chunk, p->model, &r, dg);
+}
+
+static enum status set_prompt(struct plan *p, struct diag *dg)
 {
     uint64_t prompt = p->request.prompt;
     if (prompt == 0)
         return ST_OK;
     p->chunk = chunk_of(p);
-    size_t count = (prompt + p->chunk - 1) / p->chunk;
-    p->chunks = calloc(count, sizeof *p->chunks);
-    if (!p->chunks)
-        return diag_no_memory(dg);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t at = i * p->chunk, left = prompt - at;
-        struct workload_request r = pass_request(p, left < p->chunk ? left : p->chunk, at);
-        r.logits = i + 1 == count;
-        enum status st = workload_init(&p->chunks[p->chunk_count++], p->model, &r, dg);
-        if (st != ST_OK)
-            return st;
-    }
-    return ST_OK;
+    uint64_t count = (prompt + p->chunk - 1) / p->chunk, most = PLAN_PARTS - 1;
+    uint64_t parts = count - 1 < most ? count - 1 : most;
+    enum status st = ST_OK;
+    for (uint64_t i = 0; i < parts && st == ST_OK; i++)
+        st = add_part(p, i * (count - 1) / parts, (i + 1) * (count - 1) / parts - 1, count, dg);
+    return st == ST_OK ? add_part(p, count - 1, count - 1, count, dg) : st;
 }
 
 struct smaller {
@@ -216,7 +223,7 @@ static enum status set_workloads(struct plan *p, struct diag *dg)
     if (st != ST_OK)
         return st;
     set_smaller(p);
-    return set_chunks(p, dg);
+    return set_prompt(p, dg);
 }
 
 static enum status set_machine(struct plan *p, struct diag *dg)
@@ -312,9 +319,8 @@ void plan_free(struct plan *p)
 {
     if (!p)
         return;
-    for (size_t i = 0; i < p->chunk_count; i++)
-        workload_free(&p->chunks[i]);
-    free(p->chunks);
+    for (size_t i = 0; i < p->part_count; i++)
+        workload_free(&p->part[i].chunk);
     workload_free(&p->decode);
     workload_free(&p->fewer_bits);
     free(p);

@@ -15,6 +15,7 @@
 
 #define PLAN_DRAWS       200
 #define PLAN_SIZES       5
+#define PLAN_PARTS       8
 #define PLAN_WHAT_IF_MAX 10
 
 struct plan_request {
@@ -39,6 +40,14 @@ struct what_if {
     struct range factor; /* of the decode rate, parts in 10^9 */
 };
 
+/* Chunks of the prompt in a row, taken as so many times the one in their middle: what a chunk costs
+ * grows linearly with its position, so the sum is that of all of them. The last chunk is by itself. */
+struct prompt_part {
+    struct workload chunk;
+    uint64_t chunks; /* in a row */
+    uint64_t before; /* tokens of the prompt before the middle one */
+};
+
 struct cache_point {
     uint64_t cache; /* bytes */
     uint64_t hit_ratio;
@@ -59,10 +68,10 @@ struct plan {
     struct workload decode; /* one token at the context asked for */
     struct workload
         fewer_bits; /* the same with experts (or all weights) in the next smaller format */
-    const char *fewer_name, *fewer_key; /* "3-bit experts"; NULL if there is none smaller */
-    uint64_t fewer_factor;              /* their bytes against now, parts in 10^9 */
-    struct workload *chunks;            /* of the prompt */
-    size_t chunk_count;
+    const char *fewer_name, *fewer_key;  /* "3-bit experts"; NULL if there is none smaller */
+    uint64_t fewer_factor;               /* their bytes against now, parts in 10^9 */
+    struct prompt_part part[PLAN_PARTS]; /* of the prompt */
+    size_t part_count;
     uint64_t chunk; /* tokens of one; shrunk until its experts fit the cache */
 
     uint64_t cycle, moe_layers; /* T, and layers with experts */
