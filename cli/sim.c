@@ -42,6 +42,15 @@ static const struct option options[] = {
     {"tokens", OPTION_COUNT, "N", "decode tokens at most", "64", NULL, 1, 10000000, false},
     {"prompt", OPTION_COUNT, "N", "prompt tokens of made-up routing", "32", NULL, 0, 10000000,
      false},
+    {"warmup", OPTION_COUNT, "N", "decode tokens that are run first and not counted", "0", NULL, 0,
+     10000000, false},
+    {"requests", OPTION_COUNT, "N", "requests of made-up routing, one after another", "1", NULL, 1,
+     100000, false},
+    {"batch", OPTION_COUNT, "N", "sequences that decode together", "1", NULL, 1, 1024, false},
+    {"draft", OPTION_COUNT, "N", "tokens a draft proposes for each sequence", "0", NULL, 0, 64,
+     false},
+    {"acceptance", OPTION_TEXT, "H", "share of drafted tokens that are accepted", "0.6", NULL, 0, 0,
+     false},
     {"context", OPTION_COUNT, "N", "tokens of state that exist before", "0", NULL, 0, 100000000,
      false},
     {"given-compute", OPTION_TEXT, "TIME", "compute time of one token, measured elsewhere: 0.123s",
@@ -113,6 +122,16 @@ static enum status read_time(uint64_t *ns, const struct args *a, const char *opt
     return ST_OK;
 }
 
+static enum status read_ratio(uint64_t *ratio, const char *option, const char *text,
+                              struct diag *dg)
+{
+    struct diag why;
+    if (quantity_parse(ratio, DIM_RATIO, text, QUANTITY_BARE_ALLOWED, &why) != ST_OK ||
+        *ratio > RATIO_ONE)
+        return diag_set(dg, ST_USAGE, "--%s: a ratio from 0 to 1, not '%s'", option, text);
+    return ST_OK;
+}
+
 static enum status load_routing(struct inputs *in, const struct args *a, struct diag *dg)
 {
     char folder[CATALOGUE_PATH_MAX];
@@ -121,15 +140,8 @@ static enum status load_routing(struct inputs *in, const struct args *a, struct 
     if (args_given(a, "trace"))
         return trace_load(&in->trace, args_text(a, "trace"), dg);
     const char *name = args_text(a, "routing");
-    if (name && strncmp(name, "fixed:", 6) == 0) {
-        struct diag why;
-        if (quantity_parse(&in->setup.hit_ratio, DIM_RATIO, name + 6, QUANTITY_BARE_ALLOWED,
-                           &why) != ST_OK ||
-            in->setup.hit_ratio > RATIO_ONE)
-            return diag_set(dg, ST_USAGE, "--routing fixed:H: a ratio from 0 to 1, not '%s'",
-                            name + 6);
-        return ST_OK;
-    }
+    if (name && strncmp(name, "fixed:", 6) == 0)
+        return read_ratio(&in->setup.hit_ratio, "routing fixed:H", name + 6, dg);
     if (!name)
         name = in->scenario.model->router;
     if (!name)
@@ -194,6 +206,12 @@ static enum status load_inputs(struct inputs *in, struct args *a, struct diag *d
         st = read_time(&s->given_compute_ns, a, "given-compute", dg);
     if (st == ST_OK)
         st = read_time(&s->given_io_ns, a, "given-io", dg);
+    if (st == ST_OK)
+        st = read_ratio(&s->acceptance, "acceptance", args_text(a, "acceptance"), dg);
+    s->warmup = args_count(a, "warmup");
+    s->requests = args_count(a, "requests");
+    s->batch = (uint32_t)args_count(a, "batch");
+    s->draft = (uint32_t)args_count(a, "draft");
     s->model = in->scenario.model;
     s->device = in->scenario.device;
     s->profile = in->profile;

@@ -33,10 +33,14 @@ void accounts_add_token(struct run *r, uint64_t now)
 {
     struct pipeline_result *out = r->result;
     struct loader_counts c = loader_counts(r->loader, now);
-    uint64_t lookups, hits;
+    uint64_t lookups, hits, batch = r->setup.batch ? r->setup.batch : 1;
+    r->decoded += r->pass.produced;
+    if (r->decoded <= r->setup.warmup)
+        return;
     look_ups(r, &lookups, &hits);
     struct pipeline_token t = {
         .index = out->tokens,
+        .produced = r->pass.produced,
         .start_ns = r->pass_start_ns,
         .end_ns = now,
         .compute_ns = compute_ns(r) - r->pass_compute_ns,
@@ -49,8 +53,10 @@ void accounts_add_token(struct run *r, uint64_t now)
     };
     if (out->tokens == 0)
         out->first_token_ns = t.end_ns - t.start_ns;
-    r->token_ns[out->tokens++] = t.end_ns - t.start_ns;
+    out->tokens += t.produced;
     out->decode_ns += t.end_ns - t.start_ns;
+    if (r->pass_times < r->setup.tokens) /* a user's time between tokens */
+        r->token_ns[r->pass_times++] = (t.end_ns - t.start_ns) * batch / t.produced;
     out->compute_ns += t.compute_ns;
     out->io_ns += t.io_ns;
     out->stall_ns += t.stall_ns;
@@ -99,10 +105,10 @@ static int by_size(const void *a, const void *b)
 void accounts_finish(struct run *r)
 {
     struct pipeline_result *out = r->result;
-    qsort(r->token_ns, out->tokens, sizeof *r->token_ns, by_size);
-    if (out->tokens > 0) {
-        out->token_ns_p50 = r->token_ns[(out->tokens - 1) / 2];
-        out->token_ns_p99 = r->token_ns[(out->tokens * 99 + 99) / 100 - 1];
+    qsort(r->token_ns, r->pass_times, sizeof *r->token_ns, by_size);
+    if (r->pass_times > 0) {
+        out->token_ns_p50 = r->token_ns[(r->pass_times - 1) / 2];
+        out->token_ns_p99 = r->token_ns[(r->pass_times * 99 + 99) / 100 - 1];
     }
     if (r->decide)
         out->counts = *decide_counts(r->decide);

@@ -40,6 +40,14 @@ void layer_kernels(const struct run *r, uint32_t layer, struct layer_kernels *ou
     bool split = r->overlap == OVERLAP_EXPERT || r->profile->overlap_shared_expert;
     work_layer(&w, r->model, layer, r->pass.tokens, r->position, 1, r->setup.state_bits);
     *out = (struct layer_kernels){0};
+    uint64_t users = r->pass.phase == PHASE_DECODE && r->setup.batch ? r->setup.batch : 1;
+    if (users > 1) { /* each reads and extends a state of its own */
+        struct work one;
+        work_layer(&one, r->model, layer, 1 + r->setup.draft, r->position, 1, r->setup.state_bits);
+        w.state_read_bytes = users * one.state_read_bytes;
+        w.state_write_bytes = users * one.state_write_bytes;
+        w.attention_ops = users * one.attention_ops;
+    }
     out->trunk_bytes = work_weight_bytes_total(&w) - w.weight_bytes[GROUP_EXPERT];
     out->fixed =
         (struct kernel){.ops = fixed_ops(&w),
@@ -370,7 +378,7 @@ static void head_done(struct evq *q, void *self)
 struct kernel head_kernel(const struct run *r)
 {
     struct work w;
-    work_ends(&w, r->model, r->pass.tokens, 1);
+    work_ends(&w, r->model, r->pass.tokens, r->pass.phase == PHASE_DECODE ? r->pass.tokens : 1);
     return (struct kernel){
         .ops = work_ops_total(&w),
         .bytes = work_weight_bytes_total(&w),

@@ -15,9 +15,10 @@
 #include "sim/policy/decide.h"
 #include "sim/roofline/machine.h"
 
-/* One decode token, for the per-token CSV. */
+/* One decode pass, for the per-token CSV. */
 struct pipeline_token {
     uint64_t index, start_ns, end_ns;
+    uint64_t produced;   /* tokens that the pass yielded: more than 1 with batches and drafts */
     uint64_t compute_ns; /* kernels ran */
     uint64_t io_ns;      /* a demand read was waiting or under way */
     uint64_t stall_ns;   /* nothing ran because a read was awaited */
@@ -34,8 +35,12 @@ struct pipeline_setup {
     const struct generate_params *params; /* generated; NULL: fixed */
     uint64_t hit_ratio;                   /* fixed: parts in 10^9 */
     uint64_t prompt_tokens,
-        tokens;       /* generated and fixed; `tokens` decode tokens at most in any case */
-    uint64_t context; /* tokens of state that exist before */
+        tokens;            /* generated and fixed; `tokens` decode tokens at most in any case */
+    uint64_t warmup;       /* of the decode tokens, the first so many are run but not counted */
+    uint64_t requests;     /* made-up routing: one after another; 0 is 1 */
+    uint32_t batch, draft; /* sequences that decode together (0 is 1); tokens drafted for each */
+    uint64_t acceptance;   /* of a drafted token, parts in 10^9 */
+    uint64_t context;      /* tokens of state that exist before */
     /* decisions */
     const struct cache_policy *policy;
     const struct prefetch_policy *prefetch; /* NULL: none */

@@ -37,6 +37,8 @@ static void next_pass(struct run *r)
         accounts_end(r);
         return;
     }
+    if (r->pass.new_turn)
+        r->position = r->setup.context;
     accounts_begin_pass(r);
     layer_begin_pass(r);
 }
@@ -48,7 +50,7 @@ void run_pass_over(struct run *r)
         accounts_add_token(r, now);
     else
         r->result->prefill_ns += now - r->pass_start_ns;
-    r->position += r->pass.tokens;
+    r->position += r->pass.produced / (r->setup.batch ? r->setup.batch : 1);
     r->pass_count++;
     next_pass(r);
 }

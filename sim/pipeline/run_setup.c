@@ -44,6 +44,11 @@ static enum status find_shape(struct run *r, struct diag *dg)
 
 /* ---- memory ---- */
 
+static uint64_t sequences(const struct run *r)
+{
+    return r->setup.batch ? r->setup.batch : 1;
+}
+
 bool run_keeps_cache(const struct run *r)
 {
     return r->setup.policy && !r->setup.policy->keeps_nothing;
@@ -73,7 +78,8 @@ static enum status place(struct run *r, struct diag *dg)
         .memory = r->setup.memory_bytes,
         .cache = run_keeps_cache(r) ? r->setup.cache_bytes : 0,
         .cache_given = r->setup.cache_given || !run_keeps_cache(r),
-        .context = r->setup.context + r->setup.prompt_tokens + r->setup.tokens,
+        .context = sequences(r) * (r->setup.context + r->setup.prompt_tokens + r->setup.warmup +
+                                   r->setup.tokens / sequences(r)),
         .state_bits = r->setup.state_bits,
         .lanes = r->lanes,
         .pieces = r->pieces,
@@ -118,7 +124,9 @@ static enum status start_decisions(struct run *r, struct diag *dg)
         .prefetch_experts_max = s->prefetch_experts_max ? s->prefetch_experts_max : r->top_k,
         .seed = s->seed,
     };
-    uint64_t batch_max = r->top_k * model_expert_bytes_max(r->model);
+    uint64_t width = sequences(r) * (1 + s->draft);
+    uint64_t most = width * r->top_k < r->experts ? width * r->top_k : r->experts;
+    uint64_t batch_max = most * model_expert_bytes_max(r->model);
     enum status st = ST_OK;
     if (s->trace) {
         st = feed_new(&r->feed, s->trace, decide_batch_limit(&d), dg);
@@ -127,7 +135,7 @@ static enum status start_decisions(struct run *r, struct diag *dg)
             if (st == ST_OK)
                 d.future = futures_list(r->futures);
         }
-        if (st == ST_OK)
+        if (st == ST_OK && r->feed->batch_bytes_max > batch_max)
             batch_max = r->feed->batch_bytes_max;
     }
     return st == ST_OK ? decide_new(&r->decide, &d, batch_max, dg) : st;
@@ -163,7 +171,11 @@ static enum status start_routing(struct run *r, struct diag *dg)
         .layer = r->layer_bytes,
         .prompt_tokens = s->prompt_tokens,
         .chunk = chunk_tokens(r),
-        .decode_tokens = s->tokens,
+        .decode_tokens = s->warmup + s->tokens,
+        .requests = s->requests,
+        .batch = s->batch,
+        .draft = s->draft,
+        .acceptance = s->acceptance,
         .seed = s->seed,
     };
     if (s->prefetch && s->prefetch->from_outside && !s->prefetch->needs_future) {
@@ -280,6 +292,21 @@ static uint64_t request_max(const struct engine_profile *p)
     return own && (!ahead || own < ahead) ? own : ahead;
 }
 
+/* When a token's I/O time is given, its bytes (one token cycle, or the share of it that a fixed hit ratio
+ * leaves) take that long. */
+static uint64_t given_Bps(const struct run *r)
+{
+    bool fixed = !r->setup.trace && !r->setup.params;
+    uint64_t cycle = 0;
+    for (size_t l = 0; l < r->model->layer_count; l++)
+        cycle += r->top_k * r->expert_bytes[l];
+    if (fixed)
+        cycle = fixed_mul_div(cycle, RATIO_ONE - r->setup.hit_ratio, RATIO_ONE);
+    uint64_t rate =
+        r->setup.given_io_ns ? fixed_mul_div(cycle, 1000000000, r->setup.given_io_ns) : 0;
+    return r->setup.given_io_ns && rate == 0 ? 1 : rate;
+}
+
 static enum status start_loader(struct run *r, struct diag *dg)
 {
     const struct engine_profile *p = r->profile;
@@ -288,6 +315,7 @@ static enum status start_loader(struct run *r, struct diag *dg)
     uint64_t slots = keys + r->experts;
     struct loader_setup l = {
         .array = r->array,
+        .given_Bps = given_Bps(r),
         .unit = r->unit,
         .net = r->net,
         .dram = r->dram,

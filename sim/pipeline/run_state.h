@@ -77,8 +77,10 @@ struct run {
     uint64_t pass_start_ns, pass_compute_ns, pass_io_ns, pass_read_bytes, pass_lookups, pass_hits;
     uint64_t stall_ns, pass_stall_ns, late_hits, pass_late_hits;
     uint64_t fixed_lookups, fixed_hits;
-    uint64_t *token_ns; /* for the quantiles */
-    uint64_t link_ns;   /* experts over the link, alone */
+    uint64_t *token_ns;  /* for the quantiles */
+    uint64_t pass_times; /* entries of it */
+    uint64_t decoded;    /* tokens, warm-up included */
+    uint64_t link_ns;    /* experts over the link, alone */
     struct pipeline_result *result;
 };
 

@@ -67,6 +67,7 @@ static enum status append(struct cutter *c, const struct trace_batch *b, uint32_
     f->batch[f->batch_count++] = (struct feed_batch){
         .pass = (uint32_t)f->pass_count,
         .layer = b->layer,
+        .turn = c->t->pass[b->pass].turn,
         .phase = phase,
         .tokens = count_tokens(c->t, from, to),
         .first_row = from,

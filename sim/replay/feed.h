@@ -13,6 +13,7 @@
 struct feed_batch {
     uint32_t pass; /* number of the pass after cutting */
     uint32_t layer;
+    uint32_t turn;
     uint32_t phase;              /* enum trace_phase */
     uint32_t tokens;             /* tokens of this chunk in this layer */
     size_t first_row, row_count; /* rows of the trace */
