@@ -1,7 +1,8 @@
 /* arc.c -- ARC, the adaptive replacement cache (Megiddo and Modha, FAST 2003): one list for what was used
  * once, one for what was used more often, and ghost lists of what recently left each; a ghost's return
- * shifts the target `p` between recency and frequency. Sizes count slots. The adaptation happens
- * before room is made, as in the paper's REPLACE, hence in victim() for the incoming key. */
+ * shifts the target `p` between recency and frequency. Sizes count slots, and the step of `p`, a ratio of
+ * two ghost lists in the paper, is rounded down. The adaptation happens before room is made, as in
+ * the paper's REPLACE, hence in victim() for the incoming key. */
 #include "sim/policy/key_list.h"
 
 enum list { NOWHERE, T1, T2, B1, B2, LISTS };
@@ -53,6 +54,12 @@ static void move_to(struct arc *a, enum list to, uint32_t key)
 static void arc_hit(void *state, uint32_t key)
 {
     move_to(state, T2, key);
+}
+
+static void arc_again(void *state, uint32_t key)
+{
+    struct arc *a = state;
+    key_list_to_front(a->link, a->sentinel[list_of(a)[key]], key);
 }
 
 static void adapt(struct arc *a, uint32_t key)
@@ -114,6 +121,7 @@ const struct cache_policy cache_arc = {
     .state_bytes = arc_state_bytes,
     .start = arc_start,
     .hit = arc_hit,
+    .again = arc_again,
     .insert = arc_insert,
     .victim = arc_victim,
 };

@@ -81,6 +81,7 @@ const struct cache_policy cache_least_stale = {
     .state_bytes = least_stale_state_bytes,
     .start = least_stale_start,
     .hit = least_stale_hit,
+    .again = least_stale_hit,
     .insert = least_stale_insert,
     .victim = least_stale_victim,
     .batch = least_stale_batch,

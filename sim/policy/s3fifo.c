@@ -1,6 +1,7 @@
 /* s3fifo.c -- S3-FIFO (Yang et al., SOSP 2023): a small FIFO (a tenth) filters what is used once, a main
  * FIFO gives second chances by a count up to 3, and a ghost FIFO of keys lets a returning expert go
- * straight to the main queue. */
+ * straight to the main queue. As in the authors' simulator a promotion that overfills the main queue evicts
+ * nothing by itself: the next victim then comes from the main queue. */
 #include "sim/policy/key_list.h"
 
 enum place { NOWHERE, SMALL, MAIN, GHOST };

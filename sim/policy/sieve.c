@@ -39,24 +39,27 @@ static void sieve_insert(void *state, uint32_t key)
     key_list_push(s->link, s->queue, key);
 }
 
-/* Two full rounds without a victim (the first may only have cleared bits) mean that all are held. */
+/* Two full rounds without a victim (the first may only have cleared bits) mean that all are held: then
+ * the hand stays where it was. */
 static uint32_t sieve_victim(void *state, const struct guard *g, uint32_t incoming)
 {
     (void)incoming;
     struct sieve *s = state;
+    uint32_t hand = s->hand;
     for (int wraps = 0; wraps < 3;) {
-        if (s->hand == s->queue) {
-            s->hand = s->link[s->queue].previous;
+        if (hand == s->queue) {
+            hand = s->link[s->queue].previous;
             wraps++;
-            if (s->hand == s->queue)
+            if (hand == s->queue)
                 return NO_KEY;
         }
-        uint32_t key = s->hand;
-        s->hand = s->link[key].previous;
+        uint32_t key = hand;
+        hand = s->link[key].previous;
         if (guard_holds(g, key))
             continue;
         if (!visited(s)[key]) {
             key_list_remove(s->link, key);
+            s->hand = hand;
             return key;
         }
         visited(s)[key] = 0;

@@ -31,11 +31,17 @@ static void slru_start(void *state, const struct policy_setup *setup)
     key_list_start(s->link, s->protected);
 }
 
+static void slru_again(void *state, uint32_t key)
+{
+    struct slru *s = state;
+    key_list_to_front(s->link, is_protected(s)[key] ? s->protected : s->probation, key);
+}
+
 static void slru_hit(void *state, uint32_t key)
 {
     struct slru *s = state;
     if (is_protected(s)[key] || s->protected_most == 0) {
-        key_list_to_front(s->link, is_protected(s)[key] ? s->protected : s->probation, key);
+        slru_again(s, key);
         return;
     }
     key_list_to_front(s->link, s->protected, key);
@@ -76,6 +82,7 @@ const struct cache_policy cache_slru = {
     .state_bytes = slru_state_bytes,
     .start = slru_start,
     .hit = slru_hit,
+    .again = slru_again,
     .insert = slru_insert,
     .victim = slru_victim,
 };
