@@ -180,7 +180,7 @@ static void mattson_equals_direct_lru_at_every_size(void **state)
         assert_ok(mattson_run(&m, t, (enum scope)scope, &dg));
         assert_true(m.exact);
         assert_int_equal(m.slots, scope == SCOPE_LAYER ? 20 : 60);
-        for (size_t c = 1; c <= m.slots; c++) {
+        for (size_t c = 0; c <= m.slots; c++) {
             struct replay_result after =
                 replay(t, "lru", (enum scope)scope, EVICT_AFTER, c * m.slot_bytes);
             assert_int_equal(m.hits[c], after.counts.hits);
@@ -208,7 +208,7 @@ static void mattson_equals_direct_lru_on_a_recorded_trace(void **state)
         t->layer[l].expert_bytes = 1000;
     for (int scope = SCOPE_GLOBAL; scope <= SCOPE_LAYER; scope++) {
         assert_ok(mattson_run(&m, t, (enum scope)scope, &dg));
-        for (size_t c = 1; c <= m.slots; c += scope == SCOPE_LAYER ? 1 : 97) {
+        for (size_t c = 0; c <= m.slots; c += scope == SCOPE_LAYER ? 1 : 97) {
             struct replay_result x =
                 replay(t, "lru", (enum scope)scope, EVICT_AFTER, c * m.slot_bytes);
             assert_int_equal(m.hits[c], x.counts.hits);

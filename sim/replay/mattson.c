@@ -81,13 +81,14 @@ static void stack_use(struct stack *s, uint32_t key)
     tree_add(s, s->now, 1);
 }
 
-/* How many other keys were used since `key` was; UINT32_MAX if it never was. */
-static uint32_t stack_distance(const struct stack *s, uint32_t key)
+/* The least number of slots with which `key` hits: one more than the other keys used since it was, none
+ * if the batch before used it; UINT32_MAX if it never was. */
+static uint32_t slots_needed(const struct stack *s, uint32_t key)
 {
     uint32_t used_at = s->used_at[key];
     if (used_at == 0)
         return UINT32_MAX;
-    return used_at > s->batch_floor ? 0 : s->count - tree_sum(s, used_at);
+    return used_at > s->batch_floor ? 0 : s->count - tree_sum(s, used_at) + 1;
 }
 
 struct pass_over {
@@ -110,12 +111,12 @@ static void batch(struct pass_over *p, size_t index)
         if (*seen == index + 1)
             continue;
         *seen = (uint32_t)index + 1;
-        uint32_t distance = stack_distance(s, base + t->expert[i]);
+        uint32_t needed = slots_needed(s, base + t->expert[i]);
         p->m->lookups++;
         p->m->decode_lookups += decode;
-        if (distance < p->m->slots) {
-            p->m->hits[distance + 1]++;
-            p->m->decode_hits[distance + 1] += decode;
+        if (needed <= p->m->slots) {
+            p->m->hits[needed]++;
+            p->m->decode_hits[needed] += decode;
         }
     }
     s->batch_floor = s->now;

@@ -2,7 +2,7 @@
  *
  * LRU is a stack algorithm: a lookup hits in every cache larger than its stack distance. Distances are
  * taken when the batch begins, because a batch's own experts are protected from each other; what the
- * batch before used is still there whatever the size (evict after), so such a lookup has distance 0.
+ * batch before used is still there whatever the size (evict after), so such a lookup hits without any slot.
  * The curve therefore equals replay with `lru` and evict after at every size, and with evict before at
  * every size that holds the largest batch. Exact for experts of equal size; where sizes differ within
  * one cache a slot stands for the mean expert, and the curve is close but not exact (`exact` is false). */
