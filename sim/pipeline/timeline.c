@@ -1,53 +1,11 @@
-/* timeline.c -- see timeline.h.
- *
- * Spans, counter values and marks share one array, in the order of recording. Saving sorts by start time and
- * then gives each span the first row of its lane that is free again, as one seats guests: the number of rows
- * of a lane is then the largest number of its spans at one time, the least that is possible.
- */
+/* timeline.c -- see timeline.h. Spans, counter values and marks share one array, in the order of recording. */
 #include "sim/pipeline/timeline.h"
 
-#include "base/json.h"
-#include "base/outfile.h"
+#include "sim/pipeline/timeline_record.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum record_kind { RECORD_SPAN, RECORD_COUNTER, RECORD_MARK };
-
-struct record {
-    uint64_t start_ns, end_ns, amount; /* amount: bytes of a span, value of a counter */
-    const char *name;
-    uint32_t pass, layer, expert;
-    uint32_t place; /* lane or track */
-    enum record_kind kind;
-};
-
-struct lane {
-    char *name;
-};
-
-struct track {
-    char *name, *unit;
-    unsigned decimals;
-    bool started;
-    uint64_t value;
-};
-
-struct note {
-    char *key, *text;
-};
-
-struct timeline {
-    struct record *record;
-    size_t capacity, count;
-    uint64_t dropped, dropped_from_ns;
-    struct lane *lane;
-    struct track *track;
-    struct note *note;
-    uint32_t lanes, tracks, notes;
-};
 
 enum status timeline_new(struct timeline **out, size_t capacity, struct diag *dg)
 {
@@ -201,62 +159,4 @@ size_t timeline_count(const struct timeline *t)
 uint64_t timeline_dropped(const struct timeline *t)
 {
     return t->dropped;
-}
-
-/* ---- rows ---- */
-
-struct turn { /* a record's place in the file */
-    uint64_t start_ns;
-    size_t index;
-};
-
-struct row {
-    uint64_t free_ns;
-    size_t next; /* row of the same lane, 1 + its index; 0 ends the list */
-    uint32_t ordinal;
-};
-
-struct layout {
-    struct turn *turn;
-    uint32_t *row_of;   /* by record: ordinal of the row in its lane */
-    uint32_t *row_base; /* by lane: its first row's thread id */
-    uint32_t *row_count;
-    size_t *first; /* by lane: 1 + index of its first row */
-    struct row *row;
-    size_t rows, rows_room;
-};
-
-static int by_start(const void *a, const void *b)
-{
-    const struct turn *x = a, *y = b;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
-}
-
-static void layout_free(struct layout *l)
-{
-    free(l->turn);
-    free(l->row_of);
-    free(l->row_base);
-    free(l->row_count);
-    free(l->first);
-    free(l->row);
-}
-
-/* The first row of the span's lane that is free at its start, a new one if none is. */
-static bool seat(struct layout *l, const struct record *r, uint32_t *ordinal)
-{
-    size_t *link = &l->first[r->place];
-    while (*link && l->row[*link - 1].free_ns > r->start_ns)
-        link = &l->row[*link - 1].next;
-    if (!*link) {
-        assert(l->rows < l->rows_room);
-        *link = ++l->rows;
-        l->row[*link - 1] = (struct row){.ordinal = l->row_count[r->place]++};
-    }
-    struct row *row = &l->row[*link - 1];
-    row->free_ns = r->end_ns;
-    *ordinal = row->ordinal;
-    return true;
 }
