@@ -110,6 +110,9 @@ void accounts_finish(struct run *r)
         out->token_ns_p50 = r->token_ns[(r->pass_times - 1) / 2];
         out->token_ns_p99 = r->token_ns[(r->pass_times * 99 + 99) / 100 - 1];
     }
+    struct loader_counts c = loader_counts(r->loader, evq_now_ns(r->q));
+    out->read_bytes = c.bytes;
+    out->copied_bytes = c.copied_bytes;
     if (r->decide)
         out->counts = *decide_counts(r->decide);
     out->cut = r->feed && r->feed->cut;

@@ -69,9 +69,11 @@ struct pipeline_result {
     uint64_t token_ns_p50, token_ns_p99;
     uint64_t compute_ns, io_ns, stall_ns; /* sums over decode tokens */
     uint64_t flash_bytes;                 /* read while decoding */
-    uint64_t lookups, hits, late_hits;    /* while decoding */
-    struct decide_counts counts;          /* whole run */
-    uint64_t cache_bytes, peak_bytes;     /* peak: all of the memory ledger */
+    uint64_t read_bytes;               /* of the whole run, until nothing was in flight any more */
+    uint64_t copied_bytes;             /* that the page cache had */
+    uint64_t lookups, hits, late_hits; /* while decoding */
+    struct decide_counts counts;       /* whole run */
+    uint64_t cache_bytes, peak_bytes;  /* peak: all of the memory ledger */
     uint64_t page_cache_bytes;
     uint64_t energy_pJ;          /* of the decode */
     uint64_t end_ns;             /* of the last pass; reads in advance may go on after it */

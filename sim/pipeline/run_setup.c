@@ -71,6 +71,20 @@ static enum status place_in_vram(struct run *r, struct diag *dg)
     return ST_OK;
 }
 
+/* Tokens of state at the end of the longest sequence, over all sequences that decode together. */
+static uint64_t context_tokens(const struct run *r)
+{
+    const struct pipeline_setup *s = &r->setup;
+    uint64_t own = s->prompt_tokens + s->warmup + s->tokens / sequences(r);
+    if (s->trace) {
+        uint64_t last = 0;
+        for (size_t i = 0; i < s->trace->row_count; i++)
+            last = s->trace->step[i] > last ? s->trace->step[i] : last;
+        own = last + 1;
+    }
+    return sequences(r) * (s->context + own);
+}
+
 static enum status place(struct run *r, struct diag *dg)
 {
     const struct engine_profile *p = r->profile;
@@ -78,8 +92,7 @@ static enum status place(struct run *r, struct diag *dg)
         .memory = r->setup.memory_bytes,
         .cache = run_keeps_cache(r) ? r->setup.cache_bytes : 0,
         .cache_given = r->setup.cache_given || !run_keeps_cache(r),
-        .context = sequences(r) * (r->setup.context + r->setup.prompt_tokens + r->setup.warmup +
-                                   r->setup.tokens / sequences(r)),
+        .context = context_tokens(r),
         .state_bits = r->setup.state_bits,
         .lanes = r->lanes,
         .pieces = r->pieces,
@@ -120,8 +133,8 @@ static enum status start_decisions(struct run *r, struct diag *dg)
         .expert_bytes = r->expert_bytes,
         .budget_bytes = run_keeps_cache(r) ? r->placement.cache : 0,
         .prefetch_bytes_max = s->prefetch_bytes_max,
-        .prefetch_distance = s->prefetch_distance ? s->prefetch_distance : 1,
-        .prefetch_experts_max = s->prefetch_experts_max ? s->prefetch_experts_max : r->top_k,
+        .prefetch_distance = s->prefetch_distance,
+        .prefetch_experts_max = s->prefetch_experts_max,
         .seed = s->seed,
     };
     uint64_t width = sequences(r) * (1 + s->draft);
@@ -179,8 +192,8 @@ static enum status start_routing(struct run *r, struct diag *dg)
         .seed = s->seed,
     };
     if (s->prefetch && s->prefetch->from_outside && !s->prefetch->needs_future) {
-        q.guess_distance = s->prefetch_distance ? s->prefetch_distance : 1;
-        q.guess_count = s->prefetch_experts_max ? s->prefetch_experts_max : r->top_k;
+        q.guess_distance = s->prefetch_distance;
+        q.guess_count = s->prefetch_experts_max;
     }
     return routing_new(&r->routing, &q, dg);
 }
@@ -380,6 +393,10 @@ enum status run_start(struct run *r, struct diag *dg)
     enum status st = machine_init(&r->machine, r->setup.device, &choice, dg);
     if (st == ST_OK)
         st = find_shape(r, dg);
+    if (r->setup.prefetch_distance == 0)
+        r->setup.prefetch_distance = 1;
+    if (r->setup.prefetch_experts_max == 0)
+        r->setup.prefetch_experts_max = r->top_k;
     if (st == ST_OK)
         st = place(r, dg);
     if (st == ST_OK)
