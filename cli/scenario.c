@@ -28,8 +28,8 @@ static bool is_model_path(const char *text)
 }
 
 struct overrides {
-    const char **model, **device;
-    size_t model_count, device_count;
+    const char **model, **device, **profile;
+    size_t model_count, device_count, profile_count;
     const char *top_k; /* text after "top_k=" */
     char format[2][96];
 };
@@ -40,6 +40,8 @@ static void sort_override(struct overrides *o, const char *text)
         o->top_k = text + strlen("top_k=");
     else if (starts_with(text, "model."))
         o->model[o->model_count++] = text + strlen("model.");
+    else if (starts_with(text, "profile."))
+        o->profile[o->profile_count++] = text + strlen("profile.");
     else if (starts_with(text, "device."))
         o->device[o->device_count++] = text + strlen("device.");
     else if (is_model_path(text))
@@ -120,7 +122,11 @@ static enum status finish(struct scenario *s, const struct args *a, const struct
 
 enum status scenario_load(struct scenario *out, struct args *a, struct diag *dg)
 {
-    return scenario_load_model(out, a, args_positional(a, 0), dg);
+    enum status st = scenario_load_model(out, a, args_positional(a, 0), dg);
+    if (st != ST_OK || out->profile_count == 0)
+        return st;
+    scenario_free(out);
+    return diag_set(dg, ST_USAGE, "--set profile.*: only `memwall sim` knows engine profiles");
 }
 
 enum status scenario_load_model(struct scenario *out, struct args *a, const char *model,
@@ -129,9 +135,10 @@ enum status scenario_load_model(struct scenario *out, struct args *a, const char
     size_t count;
     const char *const *set = args_list(a, "set", &count);
     struct overrides o = {.model = calloc(count + 2, sizeof *o.model),
-                          .device = calloc(count + 1, sizeof *o.device)};
+                          .device = calloc(count + 1, sizeof *o.device),
+                          .profile = args_memory(a, (count + 1) * sizeof *o.profile)};
     *out = (struct scenario){0};
-    enum status st = o.model && o.device ? ST_OK : diag_no_memory(dg);
+    enum status st = o.model && o.device && o.profile ? ST_OK : diag_no_memory(dg);
     if (st == ST_OK) {
         for (size_t i = 0; i < count; i++)
             sort_override(&o, set[i]);
@@ -140,6 +147,8 @@ enum status scenario_load_model(struct scenario *out, struct args *a, const char
     }
     if (st == ST_OK)
         st = finish(out, a, &o, dg);
+    out->profile = o.profile;
+    out->profile_count = o.profile_count;
     free(o.model);
     free(o.device);
     if (st != ST_OK)

@@ -40,6 +40,9 @@ struct scenario {
     struct device *device;
     uint32_t state_bits;
     bool changed_top_k; /* the model computes something else than was trained */
+    const char *
+        *profile; /* PATH=VALUE of `--set profile.PATH=VALUE`; live as long as the arguments */
+    size_t profile_count;
 };
 
 MUST_CHECK enum status scenario_load(struct scenario *out, struct args *a, struct diag *dg);

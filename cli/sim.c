@@ -196,8 +196,8 @@ static enum status load_inputs(struct inputs *in, struct args *a, struct diag *d
     enum status st = scenario_load_model(&in->scenario, a, args_text(a, "model"), dg);
     if (st == ST_OK)
         st = profile_load(&in->profile, args_text(a, "profile"),
-                          catalogue_dir(folder, sizeof folder, "sim/pipeline/profiles"), NULL, 0,
-                          dg);
+                          catalogue_dir(folder, sizeof folder, "sim/pipeline/profiles"),
+                          in->scenario.profile, in->scenario.profile_count, dg);
     if (st == ST_OK)
         st = load_routing(in, a, dg);
     if (st == ST_OK)

@@ -329,21 +329,32 @@ static void routed(struct evq *q, void *self)
 
 static void trunk_landed(struct evq *q, void *self);
 
-static void ask_trunk(struct run *r, uint32_t layer)
+/* What of a layer's dense weights has to be read: a share that does not fit, or all of it if the page cache
+ * that should hold it has dropped it (mapped weights need no copy when they are there). */
+static uint64_t trunk_to_read(struct run *r, uint32_t layer, uint32_t key)
 {
     struct layer_kernels k;
+    layer_kernels(r, layer, &k);
+    if (r->profile->dense == DENSE_PAGE_CACHE)
+        return page_cache_use(r->page_cache, key, k.trunk_bytes) ? 0 : k.trunk_bytes;
+    return fixed_mul_div(k.trunk_bytes, r->placement.stream_trunk, RATIO_ONE);
+}
+
+static void ask_trunk(struct run *r, uint32_t layer)
+{
     for (; r->trunk_asked <= layer && r->trunk_asked < r->model->layer_count && r->failure == ST_OK;
          r->trunk_asked++) {
-        layer_kernels(r, r->trunk_asked, &k);
-        uint64_t bytes = fixed_mul_div(k.trunk_bytes, r->placement.stream_trunk, RATIO_ONE);
+        uint32_t key = (uint32_t)(r->model->layer_count * r->experts) + r->trunk_asked;
+        uint64_t bytes = trunk_to_read(r, r->trunk_asked, key);
         if (bytes == 0) {
             r->trunk_landed++;
             continue;
         }
         struct load l = {.slot = SLOT_NONE,
-                         .key = (uint32_t)(r->model->layer_count * r->experts) + r->trunk_asked,
+                         .key = key,
                          .bytes = bytes,
                          .level = r->trunk_asked > r->layer,
+                         .uncached = r->profile->dense == DENSE_PAGE_CACHE,
                          .landed = trunk_landed,
                          .self = r};
         r->failure = loader_load(r->loader, &l);
@@ -406,7 +417,7 @@ static void begin_layer(struct run *r)
         return; /* nothing is scheduled: the queue runs empty and the run reports */
     if (r->layer < r->model->layer_count) {
         layer_kernels(r, r->layer, &r->kernels);
-        if (r->placement.stream_trunk > 0) {
+        if (r->placement.stream_trunk > 0 || r->profile->dense == DENSE_PAGE_CACHE) {
             ask_trunk(r, r->layer + (uint32_t)r->profile->dense_ahead.amount);
             if (r->trunk_landed <= r->layer) {
                 r->trunk_awaited = true;

@@ -328,7 +328,8 @@ static void start_job(struct loader *l, uint32_t j)
         after(l, l->given_free_ns - now, given_done, &l->lane[0]);
         return;
     }
-    job->cached = s->page_cache && page_cache_use(s->page_cache, job->load.key, job->load.bytes);
+    job->cached = s->page_cache && !job->load.uncached &&
+                  page_cache_use(s->page_cache, job->load.key, job->load.bytes);
     wake_lanes(l);
 }
 

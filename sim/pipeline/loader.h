@@ -54,6 +54,7 @@ struct load {
     uint32_t key;  /* for the page cache and the place on the drive */
     uint64_t bytes;
     uint32_t level; /* 0 demand, 1 prefetch */
+    bool uncached;  /* known not to be in the page cache */
     evq_fn *landed; /* when the last piece is there; or NULL */
     void *self;
 };

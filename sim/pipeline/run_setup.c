@@ -97,7 +97,7 @@ static enum status place(struct run *r, struct diag *dg)
         .lanes = r->lanes,
         .pieces = r->pieces,
         .chunk = amount_or(&p->chunk, CHUNK),
-        .stream_dense = p->dense == DENSE_STREAMED,
+        .stream_dense = p->dense != DENSE_RESIDENT,
     };
     enum status st = placement_find(&r->placement, r->model, r->setup.device, &r->machine, &q, dg);
     if (st != ST_OK)
@@ -334,7 +334,7 @@ static enum status start_loader(struct run *r, struct diag *dg)
         .dram = r->dram,
         .dram_weight = 1,
         .copy_Bps = thread->given ? thread->amount : r->machine.dram_Bps / 4,
-        .page_cache = r->page_cache,
+        .page_cache = p->io == IO_DIRECT ? NULL : r->page_cache,
         .lanes = (uint32_t)r->lanes,
         .slots = (uint32_t)slots,
         .loads_max = (uint32_t)(2 * keys + r->experts + 64),
@@ -356,10 +356,13 @@ static enum status start_loader(struct run *r, struct diag *dg)
 /* What the operating system may keep of the file: all that the run leaves of the memory. */
 static enum status start_page_cache(struct run *r, struct diag *dg)
 {
-    if (r->profile->io == IO_DIRECT)
+    if (r->profile->io == IO_DIRECT && r->profile->dense != DENSE_PAGE_CACHE)
         return ST_OK;
     uint32_t keys = (uint32_t)(r->model->layer_count * (r->experts + 1) + 2);
-    return page_cache_new(&r->page_cache, keys, r->placement.spare, dg);
+    uint64_t left = r->placement.spare;
+    if (r->profile->dense == DENSE_PAGE_CACHE) /* dense weights live in it, not beside it */
+        left += r->placement.dense_resident;
+    return page_cache_new(&r->page_cache, keys, left, dg);
 }
 
 static enum status start_resources(struct run *r, struct diag *dg)
