@@ -54,6 +54,27 @@ bool run_keeps_cache(const struct run *r)
     return r->setup.policy && !r->setup.policy->keeps_nothing;
 }
 
+/* Dense weights are pages like any others: the cache may take the memory that they would need, and they are
+ * read again and again then. */
+static enum status place_beside_pages(struct run *r, struct diag *dg)
+{
+    struct placement *p = &r->placement;
+    uint64_t used = p->state + p->buffers, room = p->given > used ? p->given - used : 0;
+    uint64_t wanted = !run_keeps_cache(r)        ? 0
+                      : r->setup.cache_given     ? r->setup.cache_bytes
+                      : room > p->dense_resident ? room - p->dense_resident
+                                                 : 0;
+    if (wanted > room) {
+        char a[QUANTITY_TEXT_MAX], b[QUANTITY_TEXT_MAX];
+        return diag_set(dg, ST_MISFIT, "a cache of %s does not fit: %s is left for it",
+                        quantity_round(a, wanted, DIM_SIZE), quantity_round(b, room, DIM_SIZE));
+    }
+    p->cache = wanted < p->experts ? wanted : p->experts;
+    p->dense_resident = p->stream_trunk = p->stream_bytes = 0;
+    p->spare = room - p->cache;
+    return ST_OK;
+}
+
 /* The expert cache is what dense weights, state and buffers leave of the unit's own memory. */
 static enum status place_in_vram(struct run *r, struct diag *dg)
 {
@@ -91,7 +112,8 @@ static enum status place(struct run *r, struct diag *dg)
     struct placement_request q = {
         .memory = r->setup.memory_bytes,
         .cache = run_keeps_cache(r) ? r->setup.cache_bytes : 0,
-        .cache_given = r->setup.cache_given || !run_keeps_cache(r),
+        .cache_given =
+            (r->setup.cache_given || !run_keeps_cache(r)) && p->dense != DENSE_PAGE_CACHE,
         .context = context_tokens(r),
         .state_bits = r->setup.state_bits,
         .lanes = r->lanes,
@@ -104,6 +126,8 @@ static enum status place(struct run *r, struct diag *dg)
         return st;
     if (r->machine.own_memory && p->cache_home == HOME_VRAM)
         st = place_in_vram(r, dg);
+    else if (p->dense == DENSE_PAGE_CACHE)
+        st = place_beside_pages(r, dg);
     if (st != ST_OK)
         return st;
     if (p->embed_streamed) { /* the engine re-reads everything, whatever would fit */
@@ -359,10 +383,7 @@ static enum status start_page_cache(struct run *r, struct diag *dg)
     if (r->profile->io == IO_DIRECT && r->profile->dense != DENSE_PAGE_CACHE)
         return ST_OK;
     uint32_t keys = (uint32_t)(r->model->layer_count * (r->experts + 1) + 2);
-    uint64_t left = r->placement.spare;
-    if (r->profile->dense == DENSE_PAGE_CACHE) /* dense weights live in it, not beside it */
-        left += r->placement.dense_resident;
-    return page_cache_new(&r->page_cache, keys, left, dg);
+    return page_cache_new(&r->page_cache, keys, r->placement.spare, dg);
 }
 
 static enum status start_resources(struct run *r, struct diag *dg)
