@@ -44,6 +44,7 @@ static void program_and_catalogue_lie_under_the_prefix(void **state)
     expect_file("/usr/share/memwall/models/desc/kimi-k3.yaml", 0644);
     expect_file("/usr/share/memwall/devices/desc/oneplus-15r.yaml", 0644);
     expect_file("/usr/share/memwall/sim/trace/presets/tiny.yaml", 0644);
+    expect_file("/usr/share/memwall/sim/pipeline/profiles/generic.yaml", 0644);
     expect_file("/usr/share/memwall/sim/plan/measured.csv", 0644);
 }
 
@@ -87,6 +88,8 @@ static void the_installed_program_says_the_same_from_another_folder(void **state
     expect_same("device list --format csv");
     expect_same("trace generate --preset tiny --model olmoe-1b-7b --tokens 3 --out -");
     expect_same("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m");
+    expect_same("sim --model qwen3-30b-a3b --quant q4_k_m --device oneplus-15r --profile generic "
+                "--cache 4GiB --tokens 2 --format csv");
     expect_same("plan qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --dram 6GiB --format csv");
 }
 
