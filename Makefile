@@ -34,7 +34,7 @@ PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev lib
             libpcg-cpp-dev clang clang-format
 
 # A folder is a module; a new .c file in one of them is built without touching this file.
-FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline
+FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline validate
 LIB_SRC := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c)))
 CLI_SRC := $(sort $(wildcard cli/*.c))
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
@@ -116,6 +116,7 @@ demo: memwall
 bench: memwall
 	./memwall bench replay
 	./memwall bench read
+	./memwall bench sim
 
 ## setup: install missing Debian packages
 setup:

@@ -1,8 +1,8 @@
 /* bench.c -- `memwall bench replay|read`: how fast the program itself is. Times are wall-clock medians, so
  * only ratios within one run mean much; nothing else in the program prints a measured time to stdout. */
+#include "cli/bench_report.h"
 #include "cli/commands.h"
 #include "cli/policy_options.h"
-#include "cli/report.h"
 
 #include "base/pcg.h"
 #include "base/stats.h"
@@ -14,29 +14,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-static const struct column columns[] = {
-    {"name", CELL_TEXT, 0, false},    {"value", CELL_NUMBER, 3, false},
-    {"unit", CELL_TEXT, 0, false},    {"reference", CELL_NUMBER, 3, false},
-    {"ratio", CELL_NUMBER, 3, false},
-};
-
-static void add_row(struct report *r, const char *name, double value, const char *unit,
-                    double reference)
-{
-    report_text(r, name);
-    report_number(r, value);
-    report_text(r, unit);
-    report_number(r, reference);
-    report_number(r, value / reference);
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 enum { LAYERS = 40, EXPERTS = 250, TOP_K = 8, TOKENS = 31250 }; /* 10^4 keys, 10^7 lookups */
 
@@ -97,11 +74,11 @@ static enum status time_policy(double *rate, const struct trace *t,
     struct replay_setup s = {.policy = policy, .budget_bytes = UINT64_C(1000) << 20};
     for (uint64_t i = 0; i < repeats; i++) {
         struct replay_result x;
-        double start = now_s();
+        double start = bench_now_s();
         enum status st = replay_run(&x, t, &s, dg);
         if (st != ST_OK)
             return st;
-        sample[i] = (double)x.counts.lookups / (now_s() - start);
+        sample[i] = (double)x.counts.lookups / (bench_now_s() - start);
     }
     *rate = stats_median(sample, repeats);
     return ST_OK;
@@ -114,12 +91,12 @@ static enum status bench_replay(struct args *a, struct diag *dg)
     enum status st = make_trace(&t, TOKENS, args_count(a, "seed"), dg);
     if (st != ST_OK)
         return st;
-    st = report_open(&r, a, columns, sizeof columns / sizeof *columns, dg);
+    st = bench_open(&r, a, dg);
     for (const struct cache_policy *const *p = cache_policies; st == ST_OK && *p; p++) {
         double rate;
         st = time_policy(&rate, t, *p, args_count(a, "repeats"), dg);
         if (st == ST_OK)
-            add_row(r, (*p)->name, rate, "lookups/s", wanted_rate((*p)->name));
+            bench_row(r, (*p)->name, rate, "lookups/s", wanted_rate((*p)->name));
     }
     trace_free(t);
     if (st == ST_OK)
@@ -136,11 +113,11 @@ static enum status time_reading(double *rate, const char *path, uint64_t repeats
         return diag_errno(dg, path, "cannot be read");
     for (uint64_t i = 0; i < repeats; i++) {
         struct trace *t;
-        double start = now_s();
+        double start = bench_now_s();
         enum status st = trace_load(&t, path, dg);
         if (st != ST_OK)
             return st;
-        sample[i] = (double)info.st_size / (now_s() - start);
+        sample[i] = (double)info.st_size / (bench_now_s() - start);
         trace_free(t);
     }
     *rate = stats_median(sample, repeats);
@@ -163,10 +140,10 @@ static enum status bench_read(struct args *a, struct diag *dg)
         st = time_reading(&rate, path, args_count(a, "repeats"), dg);
     unlink(path);
     if (st == ST_OK)
-        st = report_open(&r, a, columns, sizeof columns / sizeof *columns, dg);
+        st = bench_open(&r, a, dg);
     if (st != ST_OK)
         return st;
-    add_row(r, "read_routing_csv", rate, "bytes/s", 100e6);
+    bench_row(r, "read_routing_csv", rate, "bytes/s", 100e6);
     return report_close(r, dg);
 }
 

@@ -19,7 +19,9 @@ extern const struct command command_device_list;
 extern const struct command command_device_show;
 extern const struct command command_device_import;
 extern const struct command command_device_fit;
+extern const struct command command_validate_published;
 extern const struct command command_bench_replay;
 extern const struct command command_bench_read;
+extern const struct command command_bench_sim;
 
 #endif

@@ -12,15 +12,25 @@
 #include <string.h>
 
 const struct command *const commands[] = {
-    &command_plan,           &command_roofline,
-    &command_replay,         &command_sim,
-    &command_trace_info,     &command_trace_convert,
-    &command_trace_generate, &command_trace_mrc,
-    &command_model_list,     &command_model_show,
-    &command_model_import,   &command_device_list,
-    &command_device_show,    &command_device_import,
-    &command_device_fit,     &command_bench_replay,
-    &command_bench_read,     NULL,
+    &command_plan,
+    &command_roofline,
+    &command_replay,
+    &command_sim,
+    &command_trace_info,
+    &command_trace_convert,
+    &command_trace_generate,
+    &command_trace_mrc,
+    &command_model_list,
+    &command_model_show,
+    &command_model_import,
+    &command_device_list,
+    &command_device_show,
+    &command_device_import,
+    &command_device_fit,
+    &command_bench_replay,
+    &command_bench_read,
+    &command_bench_sim,
+    NULL,
 };
 
 void say(const char *format, ...)

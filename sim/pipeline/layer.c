@@ -38,12 +38,14 @@ void layer_kernels(const struct run *r, uint32_t layer, struct layer_kernels *ou
     const struct ffn *f = &r->model->layers[layer].ffn;
     uint64_t overhead = r->profile->layer_overhead.given ? r->profile->layer_overhead.amount : 0;
     bool split = r->overlap == OVERLAP_EXPERT || r->profile->overlap_shared_expert;
-    work_layer(&w, r->model, layer, r->pass.tokens, r->position, 1, r->setup.state_bits);
+    work_layer(&w, r->model, layer, r->pass.tokens, r->position, f->experts > 0,
+               r->setup.state_bits);
     *out = (struct layer_kernels){0};
     uint64_t users = r->pass.phase == PHASE_DECODE && r->setup.batch ? r->setup.batch : 1;
     if (users > 1) { /* each reads and extends a state of its own */
         struct work one;
-        work_layer(&one, r->model, layer, 1 + r->setup.draft, r->position, 1, r->setup.state_bits);
+        work_layer(&one, r->model, layer, 1 + r->setup.draft, r->position, f->experts > 0,
+                   r->setup.state_bits);
         w.state_read_bytes = users * one.state_read_bytes;
         w.state_write_bytes = users * one.state_write_bytes;
         w.attention_ops = users * one.attention_ops;
