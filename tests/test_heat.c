@@ -149,6 +149,11 @@ static void speed_is_full_below_start_and_at_its_floor_above_full(void **state)
     assert_int_equal(heat_compute_e3(&h), 400);
     heat_settle(&h, 60000 * MW);
     assert_int_equal(heat_compute_e3(&h), 400);
+    struct heat_setup nothing_left = phone;
+    nothing_left.throttle_floor_e9 = 1;
+    heat_init(&h, &nothing_left);
+    heat_settle(&h, 60000 * MW);
+    assert_int_equal(heat_compute_e3(&h), 1); /* never 0: what is slowed still ends */
 }
 
 static void a_threshold_without_width_switches(void **state)
