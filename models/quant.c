@@ -403,16 +403,31 @@ static bool group_has_rules(const struct quant_mix *mix, int group)
     return can && mix->rules && !(mix->plain_groups >> group & 1);
 }
 
+/* Llama 70B: eight query heads share a value head, so its matrix is small and gets more bits. */
+static bool shares_values_among_eight(const struct quant_mix *mix, int part, size_t layer_count)
+{
+    return part == QUANT_VALUE && layer_count == 80 && mix->heads_per_kv == 8 && mix->experts == 0;
+}
+
+static const struct quant_format *ruled_format(const struct quant_mix *mix, int group, int part,
+                                               size_t layer, size_t layer_count)
+{
+    for (const struct quant_rule *r = mix->rules; r->format; r++)
+        if ((int)r->part == part && rule_model_matches(r->model, mix) &&
+            rule_layer_matches(r->layers, layer, layer_count))
+            return *r->format ? quant_find(r->format) : mix->group[group];
+    return mix->group[group];
+}
+
 const struct quant_format *quant_mix_format(const struct quant_mix *mix, int group, int part,
                                             size_t layer, size_t layer_count)
 {
     assert(group >= 0 && group < GROUP_MAX);
-    if (group_has_rules(mix, group))
-        for (const struct quant_rule *r = mix->rules; r->format; r++)
-            if ((int)r->part == part && rule_model_matches(r->model, mix) &&
-                rule_layer_matches(r->layers, layer, layer_count))
-                return *r->format ? quant_find(r->format) : mix->group[group];
-    return mix->group[group];
+    if (!group_has_rules(mix, group))
+        return mix->group[group];
+    const struct quant_format *f = ruled_format(mix, group, part, layer, layer_count);
+    bool few_bits = f == quant_find("q3_k") || f == quant_find("q4_k");
+    return few_bits && shares_values_among_eight(mix, part, layer_count) ? quant_find("q5_k") : f;
 }
 
 uint64_t quant_mix_bytes(const struct quant_mix *mix, int group, int part, size_t layer,

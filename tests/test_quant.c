@@ -224,6 +224,42 @@ static void eight_experts_and_shared_keys_change_the_attention_formats(void **st
                         "q3_k");
 }
 
+static const char *format_of(const char *mix_name, uint64_t experts, uint64_t heads_per_kv,
+                             int group, int part, size_t layer, size_t layers)
+{
+    struct quant_mix mix = find(mix_name);
+    mix.experts = experts;
+    mix.heads_per_kv = heads_per_kv;
+    return quant_mix_format(&mix, group, part, layer, layers)->name;
+}
+
+/* As llama_tensor_get_type of llama.cpp says: first sixteenth, middle three quarters, many experts. */
+static void rules_end_at_the_layers_where_the_quantiser_ends_them(void **state)
+{
+    (void)state;
+    assert_string_equal(format_of("q3_k_m", 0, 4, GROUP_DENSE_FFN, QUANT_DOWN, 1, 32), "q5_k");
+    assert_string_equal(format_of("q3_k_m", 0, 4, GROUP_DENSE_FFN, QUANT_DOWN, 2, 32), "q4_k");
+    assert_string_equal(format_of("iq3_xs", 0, 4, GROUP_DENSE_FFN, QUANT_UP, 3, 32), "iq3_s");
+    assert_string_equal(format_of("iq3_xs", 0, 4, GROUP_DENSE_FFN, QUANT_UP, 4, 32), "iq3_xxs");
+    assert_string_equal(format_of("iq3_xs", 0, 4, GROUP_DENSE_FFN, QUANT_UP, 27, 32), "iq3_xxs");
+    assert_string_equal(format_of("iq3_xs", 0, 4, GROUP_DENSE_FFN, QUANT_UP, 28, 32), "iq3_s");
+    assert_string_equal(format_of("iq2_xs", 0, 1, GROUP_ATTENTION, QUANT_VALUE, 9, 32), "q2_k");
+    assert_string_equal(format_of("iq2_xs", 64, 1, GROUP_ATTENTION, QUANT_VALUE, 9, 32), "q4_k");
+}
+
+static void values_of_llama_70b_get_five_bits_where_others_get_fewer(void **state)
+{
+    (void)state;
+    static const int group = GROUP_ATTENTION, part = QUANT_VALUE;
+    assert_string_equal(format_of("q4_k_m", 0, 8, group, part, 10, 80), "q5_k");
+    assert_string_equal(format_of("q4_k_m", 0, 8, group, part, 12, 80), "q6_k");
+    assert_string_equal(format_of("q3_k_s", 0, 8, group, part, 10, 80), "q5_k");
+    assert_string_equal(format_of("q4_0", 0, 8, group, part, 10, 80), "q4_0");
+    assert_string_equal(format_of("q4_k_m", 0, 8, group, QUANT_KEY, 10, 80), "q4_k");
+    assert_string_equal(format_of("q4_k_m", 0, 1, group, part, 10, 80), "q4_k"); /* the old 65B */
+    assert_string_equal(format_of("q4_k_m", 0, 8, group, part, 4, 32), "q4_k");
+}
+
 static void a_native_mix_is_built_from_format_names(void **state)
 {
     (void)state;
@@ -276,6 +312,8 @@ int main(void)
         cmocka_unit_test(published_sizes_of_qwen3_are_met_within_two_per_cent),
         cmocka_unit_test(rows_that_a_block_does_not_divide_get_a_smaller_block),
         cmocka_unit_test(eight_experts_and_shared_keys_change_the_attention_formats),
+        cmocka_unit_test(rules_end_at_the_layers_where_the_quantiser_ends_them),
+        cmocka_unit_test(values_of_llama_70b_get_five_bits_where_others_get_fewer),
         cmocka_unit_test(a_native_mix_is_built_from_format_names),
         cmocka_unit_test(setting_a_group_silences_the_rules_for_it_alone),
         cmocka_unit_test(every_format_alone_is_a_mix_and_unknown_names_are_missing),

@@ -102,6 +102,11 @@ static void quantised_state_scales_by_its_bits(void **state)
     assert_int_equal(state_bytes(m, 4096, state_bits_find("f32")), 2 * plain);
     assert_int_equal(state_bytes(m, 4096, state_bits_find("q8_0")), plain * 34 / 64);
     assert_int_equal(state_bytes(m, 4096, state_bits_find("Q4_0")), plain * 18 / 64);
+    assert_int_equal(state_bytes(m, 4096, state_bits_find("q4_1")), plain * 20 / 64);
+    assert_int_equal(state_bytes(m, 4096, state_bits_find("q5_0")), plain * 22 / 64);
+    assert_int_equal(state_bytes(m, 4096, state_bits_find("q5_1")), plain * 24 / 64);
+    assert_int_equal(state_bytes(m, 4096, state_bits_find("mxfp4")), plain * 17 / 64);
+    assert_int_equal(state_bytes(m, 4096, state_bits_find("fp8")), plain / 2);
     assert_int_equal(state_bits_find("q4_7"), 0);
     model_free(m);
 }
@@ -118,6 +123,22 @@ static void windows_fill_and_then_stay(void **state)
     assert_int_equal(state_layer_bytes(&window, 100000, STATE_BITS_F16), 128 * entry);
     assert_int_equal(state_layer_read_bytes(&window, 100000, STATE_BITS_F16), 128 * entry);
     assert_int_equal(state_layer_write_bytes(&window, 3, STATE_BITS_F16), 3 * entry);
+}
+
+/* The first of ten tokens reaches back over the whole window, the last stands nine further on; its own
+ * entry it has at hand. */
+static void tokens_of_a_pass_share_one_read_and_see_each_other(void **state)
+{
+    (void)state;
+    const struct attention window = {
+        .family = ATTENTION_GQA, .heads = 8, .kv_heads = 2, .head_dim = 64, .window = 128};
+    const struct attention latent = {
+        .family = ATTENTION_MLA, .heads = 8, .kv_lora_rank = 512, .rope_head_dim = 64};
+    const uint64_t entry = UINT64_C(2) * 2 * 64 * 2;
+    assert_int_equal(state_layer_pass_read_bytes(&window, 1000, 10, STATE_BITS_F16), 137 * entry);
+    assert_int_equal(state_layer_pass_read_bytes(&window, 50, 10, STATE_BITS_F16), 59 * entry);
+    assert_int_equal(state_layer_pass_read_bytes(&latent, 1000, 10, STATE_BITS_F16),
+                     UINT64_C(1009) * 576 * 2);
 }
 
 static void sparse_attention_reads_its_choice_and_every_index_key(void **state)
@@ -214,6 +235,7 @@ int main(void)
         cmocka_unit_test(qwen36_keeps_64_mebibytes_at_3300_tokens),
         cmocka_unit_test(quantised_state_scales_by_its_bits),
         cmocka_unit_test(windows_fill_and_then_stay),
+        cmocka_unit_test(tokens_of_a_pass_share_one_read_and_see_each_other),
         cmocka_unit_test(sparse_attention_reads_its_choice_and_every_index_key),
         cmocka_unit_test(compressed_caches_grow_once_in_a_ratio),
         cmocka_unit_test(a_borrowed_cache_is_read_but_not_stored),

@@ -156,6 +156,25 @@ static void latent_attention_takes_the_cheaper_of_its_two_forms(void **state)
     assert_int_equal(w.attention_ops, UINT64_C(2) * 128 * (2 * 512 + 64) * 1000);
     work_layer(&w, m, 10, 1000, 0, 256, STATE_BITS_F16); /* prefill: expanded */
     assert_int_equal(w.attention_ops, UINT64_C(2) * 128 * (128 + 64 + 128) * 500500);
+    work_layer(&w, m, 10, 1000, 1000, 256, STATE_BITS_F16); /* and the earlier ones expanded too */
+    assert_int_equal(w.attention_ops, UINT64_C(2) * 128 * (128 + 64 + 128) * 1500500 +
+                                          UINT64_C(2) * 512 * 128 * (128 + 128) * 1000);
+    model_free(m);
+}
+
+/* A window of 128, then 512 chosen of the 100,000 entries that stand for four tokens each and are all
+ * scored, or the 1,000 that stand for 128. */
+static void compressed_attention_sees_a_window_and_what_it_chose(void **state)
+{
+    (void)state;
+    struct model *m = load("deepseek-v4-flash");
+    const struct attention *four = &m->layers[2].attention, *long_range = &m->layers[3].attention;
+    struct work w;
+    work_layer(&w, m, 2, 1, 399999, 6, STATE_BITS_F16);
+    assert_int_equal(w.attention_ops,
+                     4 * four->heads * 512 * (128 + 512) + 2 * four->index_heads * 128 * 100000);
+    work_layer(&w, m, 3, 1, 127999, 6, STATE_BITS_F16);
+    assert_int_equal(w.attention_ops, 4 * long_range->heads * 512 * (128 + 1000));
     model_free(m);
 }
 
@@ -169,6 +188,7 @@ static void a_linear_layer_does_not_see_the_context(void **state)
     assert_memory_equal(&near, &far, sizeof near);
     assert_int_equal(near.state_read_bytes, UINT64_C(96) * 128 * 128 * 4);
     assert_int_equal(near.state_write_bytes, near.state_read_bytes);
+    assert_int_equal(near.attention_ops, UINT64_C(6) * 96 * 128 * 128);
     model_free(m);
 }
 
@@ -204,6 +224,7 @@ int main(void)
         cmocka_unit_test(windows_bound_attention),
         cmocka_unit_test(sparse_attention_grows_by_its_indexer_alone),
         cmocka_unit_test(latent_attention_takes_the_cheaper_of_its_two_forms),
+        cmocka_unit_test(compressed_attention_sees_a_window_and_what_it_chose),
         cmocka_unit_test(a_linear_layer_does_not_see_the_context),
         cmocka_unit_test(independent_routing_unites_as_the_formula_says),
     };
