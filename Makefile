@@ -128,7 +128,8 @@ setup:
 	    DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing >&2; fi
 
 ## install: program and catalogue under DESTDIR/PREFIX
-CATALOGUE := models/desc devices/desc sim/trace/presets sim/pipeline/profiles sim/plan/measured.csv
+CATALOGUE := models/desc devices/desc sim/trace/presets sim/pipeline/profiles sim/plan/measured.csv \
+             validate/data
 install: $(PROGRAM)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/memwall
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/memwall
