@@ -27,6 +27,7 @@ const struct command *const commands[] = {
     &command_device_show,
     &command_device_import,
     &command_device_fit,
+    &command_validate_published,
     &command_bench_replay,
     &command_bench_read,
     &command_bench_sim,
