@@ -482,6 +482,12 @@ static void a_change_of_speed_holds_from_its_instant_on_for_reads_in_flight(void
             at(start + 100 * US + 2 * MS, change_speed, 1000);
             drain();
             assert_close((double)(ends[1] - start), (double)(100 * US + 5 * MS), 100.0);
+            /* During the latency: nothing was streamed yet. */
+            start = evq_now_ns(q);
+            submit(2, 4 * MS, 0);
+            at(start + 50 * US, change_speed, 500);
+            drain();
+            assert_close((double)(ends[2] - start), (double)(100 * US + 8 * MS), 100.0);
             close_drive();
         }
 }
