@@ -1,4 +1,5 @@
-/* Several drives as one: striping and mirroring add up rates, lose nothing, and change nothing for one. */
+/* Several drives as one: striping and mirroring add up rates, lose nothing, and change nothing for
+ * one. */
 #include "tests/support.h"
 
 #include "sim/pipeline/array.h"

@@ -1,5 +1,6 @@
-/* Drives: the laws of the curve station (exact when unloaded, B_max when saturated, bursts by grain),
- * the order of service, memory shared with others, chance. test_nand.c has the other model's own. */
+/* Drives: the laws of the curve station (exact when unloaded, B_max when saturated, bursts by
+ * grain), the order of service, memory shared with others, chance. test_nand.c has the other
+ * model's own. */
 #include "tests/support.h"
 
 #include "base/fixed.h"
@@ -465,7 +466,8 @@ static void change_speed(struct evq *queue, void *self)
 static void a_change_of_speed_holds_from_its_instant_on_for_reads_in_flight(void **state)
 {
     (void)state;
-    /* 1 GB/s and 4 MB: with half the speed after 2 ms the rest takes twice as long. B1 or B_max binds. */
+    /* 1 GB/s and 4 MB: with half the speed after 2 ms the rest takes twice as long. B1 or B_max
+     * binds. */
     const uint64_t rates[][2] = {{GBS, 4 * GBS}, {0, GBS}, {4 * GBS, GBS}};
     const uint64_t grains[] = {0, 100000};
     for (size_t i = 0; i < 3; i++)

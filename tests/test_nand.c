@@ -1,5 +1,5 @@
-/* The NAND model: latencies by hand, overlap of dies and buses, saturation at the least of array, buses
- * and link, stalls of a die, priorities inside it, read disturb. */
+/* The NAND model: latencies by hand, overlap of dies and buses, saturation at the least of array,
+ * buses and link, stalls of a die, priorities inside it, read disturb. */
 #include "tests/support.h"
 
 #include "sim/pipeline/drive_bench.h"
@@ -212,8 +212,9 @@ static void submit_demand(struct evq *queue, void *self)
 static void a_die_with_a_full_register_stalls_before_its_next_unit(void **state)
 {
     (void)state;
-    /* tR 40 us, bus 100 us a unit, link 10 us. The second unit waits in the array from 80 to 140 us; so a
-     * demand read that comes at 100 us is read before the third, and is on the bus before it. */
+    /* tR 40 us, bus 100 us a unit, link 10 us. The second unit waits in the array from 80 to 140
+     * us; so a demand read that comes at 100 us is read before the third, and is on the bus before
+     * it. */
     const struct storage s = nand_of(1, 1, 1, 100000, 40 * US, GBS, 10 * GBS);
     open_drive(&s, 4);
     submit(9, 300000, DRIVE_PREFETCH);

@@ -1,14 +1,14 @@
 /* array.h -- all drives of a device as one: reads go in, ends come out.
  *
- *   striped   A read is cut into one share for each drive, in multiples of 4 KiB, the first ones not
- *             smaller than the last; it has landed when all shares have. Which drive gets the first share
- *             goes round from read to read, so that small reads, which have fewer shares than there are
- *             drives, spread over all.
+ *   striped   A read is cut into one share for each drive, in multiples of 4 KiB, the first ones
+ *             not smaller than the last; it has landed when all shares have. Which drive gets the
+ *             first share goes round from read to read, so that small reads, which have fewer
+ *             shares than there are drives, spread over all.
  *   mirrored  Each drive has everything. A read goes to the one with the fewest reads in flight and
  *             waiting, of equal ones to that of the lowest index.
  *
- * Striping makes each read shorter, mirroring more of them at once: with enough reads under way both
- * add up the drives' rates. One drive is the same under both, and costs nothing extra.
+ * Striping makes each read shorter, mirroring more of them at once: with enough reads under way
+ * both add up the drives' rates. One drive is the same under both, and costs nothing extra.
  *
  * All drives read into the same memory. The net needs room for a flow of each drive. Submitting and
  * stepping do not allocate.

@@ -1,8 +1,8 @@
 /* drive.c -- see drive.h: the front that both models share.
  *
  * Places are a station of held jobs (station.h), which gives the order of service, promotion and
- * Little's sums. `iops` closes the station for a moment after every start: its servers are set to those
- * that are busy, until the next start is due.
+ * Little's sums. `iops` closes the station for a moment after every start: its servers are set to
+ * those that are busy, until the next start is due.
  */
 #include "sim/pipeline/drive.h"
 
@@ -51,8 +51,8 @@ static void start_due(struct evq *q, void *self)
     station_set_servers(d->places, d->place_count);
 }
 
-/* No start before 1/iops from now. The rest of the division is carried from start to start, so that a
- * drive kept busy does exactly iops a second. */
+/* No start before 1/iops from now. The rest of the division is carried from start to start, so that
+ * a drive kept busy does exactly iops a second. */
 static void block_starts(struct drive *d)
 {
     uint64_t now = evq_now_ns(d->q);

@@ -1,9 +1,10 @@
 /* drive_curve.c -- a drive as the parameters of its measured curve: t0, B1, B_max, grain (drive.h).
  *
- * A read has at most one event pending: the instant at which its next chunk asks for the pipe, which is
- * so much before its stream has the chunk's last byte as the transfer takes. Latency and first chunk
- * are one event. The stream is the drive's inside: it goes on while the chunk before waits for the
- * pipe, so a read that was held up catches up at the pipe's rate, and is never ahead of B1 as a whole.
+ * A read has at most one event pending: the instant at which its next chunk asks for the pipe,
+ * which is so much before its stream has the chunk's last byte as the transfer takes. Latency and
+ * first chunk are one event. The stream is the drive's inside: it goes on while the chunk before
+ * waits for the pipe, so a read that was held up catches up at the pipe's rate, and is never ahead
+ * of B1 as a whole.
  */
 #include "sim/pipeline/drive_model.h"
 
@@ -91,7 +92,8 @@ static void curve_passed(struct drive *d, struct read *r)
         next_ask(d, r);
 }
 
-/* What was streamed so far counts at the old rate. A chunk in the pipe or its queue has been counted. */
+/* What was streamed so far counts at the old rate. A chunk in the pipe or its queue has been
+ * counted. */
 static void restart_stream(struct drive *d, struct read *r, uint64_t old_Bps)
 {
     uint64_t now = evq_now_ns(d->q);

@@ -1,7 +1,7 @@
 /* drive_model.h -- the inside of drive.h: what the front (drive.c) and the models share.
  *
- * The front owns places, waiting room, priorities, counts and the distance of starts; a model gets a
- * read when it has its place, and says when it is over. Both models end in the same pipe.
+ * The front owns places, waiting room, priorities, counts and the distance of starts; a model gets
+ * a read when it has its place, and says when it is over. Both models end in the same pipe.
  */
 #ifndef SIM_PIPELINE_DRIVE_MODEL_H
 #define SIM_PIPELINE_DRIVE_MODEL_H

@@ -1,21 +1,22 @@
 /* drive_nand.c -- a drive from its causes: dies that read pages, channels that carry them, a link.
  *
- * A unit is a page of every plane of a die, read in one tR. The drive's units are numbered across the
- * dies, channel first: unit u is on die u mod dies, and die i on channel i mod channels. A read begins
- * at the unit that its place hashes to and takes the following ones, so consecutive units are read by
- * different channels and the same place is always the same pages.
+ * A unit is a page of every plane of a die, read in one tR. The drive's units are numbered across
+ * the dies, channel first: unit u is on die u mod dies, and die i on channel i mod channels. A read
+ * begins at the unit that its place hashes to and takes the following ones, so consecutive units
+ * are read by different channels and the same place is always the same pages.
  *
  *     latency - tR  ->  die: tR  ->  channel: bytes / bus  ->  link: bytes / link rate  ->  DRAM
  *
- * `latency` is what device.h says, device and host together, so tR is a part of it; not given, tR is all
- * of it. A die reads for one read after the other, demand before prefetch, and goes on reading while
- * its last unit waits in its register for the bus (cache read); with the register taken it stalls. A bus takes
- * the dies in the order in which they have data, the link the reads, a unit at a time. The last unit
- * of a read moves only the bytes that were asked for. The link is link_bandwidth and bandwidth, whichever is less;
- * without them it is as fast as all buses.
+ * `latency` is what device.h says, device and host together, so tR is a part of it; not given, tR
+ * is all of it. A die reads for one read after the other, demand before prefetch, and goes on
+ * reading while its last unit waits in its register for the bus (cache read); with the register
+ * taken it stalls. A bus takes the dies in the order in which they have data, the link the reads, a
+ * unit at a time. The last unit of a read moves only the bytes that were asked for. The link is
+ * link_bandwidth and bandwidth, whichever is less; without them it is as fast as all buses.
  *
- * Units of one read on one die are one entry in that die's queue, so a read costs a few entries, and
- * three events a unit. Saturated it delivers min(channels x bus, link, dies x planes x page / tR).
+ * Units of one read on one die are one entry in that die's queue, so a read costs a few entries,
+ * and three events a unit. Saturated it delivers min(channels x bus, link, dies x planes x page /
+ * tR).
  */
 #include "base/fixed.h"
 #include "base/hash.h"
@@ -28,8 +29,8 @@
 #define DIES_MAX        65536u
 #define BATCHES_MAX     (UINT64_C(1) << 24)
 #define BLOCKS_MAX      (UINT64_C(1) << 20) /* over all dies */
-#define BLOCK_PAGES     UINT64_C(1024) /* of one plane; more where a drive would have too many blocks */
-#define BLOCKS_UNSTATED UINT64_C(1024) /* of a die, where the capacity is not given */
+#define BLOCK_PAGES     UINT64_C(1024)      /* of one plane; more if those are too many blocks */
+#define BLOCKS_UNSTATED UINT64_C(1024)      /* of a die, where the capacity is not given */
 
 struct batch { /* the units of one read on one die: unit, unit + dies, ... below the read's units */
     struct read *read;
@@ -266,7 +267,8 @@ static enum status check_values(const struct storage *s, struct diag *dg)
     return ST_OK;
 }
 
-/* Blocks for the disturb counters: BLOCK_PAGES pages of each plane, or twice as many until they fit. */
+/* Blocks for the disturb counters: BLOCK_PAGES pages of each plane, or twice as many until they
+ * fit. */
 static void lay_out_blocks(struct nand *n, const struct storage *s)
 {
     uint64_t rows = BLOCKS_UNSTATED * BLOCK_PAGES;

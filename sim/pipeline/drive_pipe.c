@@ -52,7 +52,7 @@ static void begin_next(struct drive_pipe *p)
     (void)status;
 }
 
-/* The flow has ended. Below 1 GB/s a byte takes longer than 1 ns, and it may end before its time. */
+/* The flow has ended: before its time, perhaps, where a byte takes longer than 1 ns. */
 static void landed(struct evq *q, void *self)
 {
     struct drive_pipe *p = self;

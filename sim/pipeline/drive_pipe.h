@@ -5,10 +5,10 @@
  *
  *     run start + ceil((sum of their bytes) x 10^9 / rate)
  *
- * rounded once over all of them, so that a saturated pipe runs at exactly its rate. To arrive at that
- * instant the flow is given the bytes that fit into the time left until then, which are a rate x 1 ns
- * more or less than the chunk has and in sum the same. A chunk that the memory or a change of rate
- * brings off this course ends the run.
+ * rounded once over all of them, so that a saturated pipe runs at exactly its rate. To arrive at
+ * that instant the flow is given the bytes that fit into the time left until then, which are at
+ * most a rate x 1 ns more or less than the chunk has, and in sum the same. A chunk that the memory
+ * or a change of rate brings off this course ends the run.
  */
 #ifndef SIM_PIPELINE_DRIVE_PIPE_H
 #define SIM_PIPELINE_DRIVE_PIPE_H
