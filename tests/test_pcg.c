@@ -171,6 +171,22 @@ static void gaussian_numbers_have_the_moments_of_a_standard_normal(void **state)
     assert_close((double)within_one / COUNT, 0.6827, 0.005); /* of the normal */
 }
 
+static void a_gaussian_number_is_twelve_halves_of_six_draws_about_their_mean(void **state)
+{
+    (void)state;
+    struct pcg p, raw;
+    pcg_stream(&p, 3, "halves");
+    raw = p;
+    for (int i = 0; i < 1000; i++) {
+        double sum = 0;
+        for (int k = 0; k < 6; k++) {
+            uint32_t draw = pcg_u32(&raw);
+            sum += draw / 65536 + draw % 65536 - 2 * 32767.5;
+        }
+        assert_true(pcg_gauss_q16(&p) == sum);
+    }
+}
+
 static void a_table_draws_in_proportion_to_its_weights(void **state)
 {
     (void)state;
@@ -288,6 +304,7 @@ int main(void)
         cmocka_unit_test(bounded_numbers_are_uniform),
         cmocka_unit_test(a_large_bound_has_no_modulo_bias),
         cmocka_unit_test(gaussian_numbers_have_the_moments_of_a_standard_normal),
+        cmocka_unit_test(a_gaussian_number_is_twelve_halves_of_six_draws_about_their_mean),
         cmocka_unit_test(a_table_draws_in_proportion_to_its_weights),
         cmocka_unit_test(a_table_of_the_largest_weights_draws_evenly),
         cmocka_unit_test(a_table_without_a_usable_sum_is_refused),
