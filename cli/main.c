@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off */
 const struct command *const commands[] = {
     &command_plan,
     &command_roofline,
@@ -33,6 +34,7 @@ const struct command *const commands[] = {
     &command_bench_sim,
     NULL,
 };
+/* clang-format on */
 
 void say(const char *format, ...)
 {
