@@ -170,6 +170,22 @@ static void intensity_is_operations_a_byte_and_crossover_a_proportion(void **sta
     assert_int_equal(crossover_Bps(100, 2000, 10000000000), 500000000);
 }
 
+static void a_layer_starts_one_kernel_a_group_and_one_for_its_state(void **state)
+{
+    (void)state;
+    struct model *m;
+    struct workload l;
+    struct workload_request r = {
+        .sequences = 1, .tokens = 1, .context = 100, .logits = 1, .state_bits = 256};
+    assert_ok(model_load(&m, "qwen3-30b-a3b", "models/desc", NULL, 0, &dg));
+    assert_ok(workload_init(&l, m, &r, &dg));
+    /* attention, router, experts, norms; and the attention over the state */
+    for (size_t i = 0; i < l.class_count; i++)
+        assert_int_equal(l.classes[i].calls, 5);
+    workload_free(&l);
+    model_free(m);
+}
+
 /* ---- rules for what a description leaves out ----------------------------------------------- */
 
 static struct device toy_device(struct compute *c)
@@ -235,6 +251,7 @@ int main(void)
         cmocka_unit_test(a_broken_number_of_misses_lies_between_its_neighbours),
         cmocka_unit_test(bounds_are_the_slowest_resource_and_the_sum),
         cmocka_unit_test(intensity_is_operations_a_byte_and_crossover_a_proportion),
+        cmocka_unit_test(a_layer_starts_one_kernel_a_group_and_one_for_its_state),
         cmocka_unit_test(what_is_not_stated_is_half_the_peak_and_four_fifths_of_the_rate),
         cmocka_unit_test(cards_multiply_capacity_bandwidth_and_operations),
     };
