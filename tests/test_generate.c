@@ -13,7 +13,9 @@
 #include <inttypes.h>
 
 #define PRESETS "sim/trace/presets"
-#define ONE     UINT64_C(1000000000)
+
+enum { SEEDS = 6, SEEDS_CHECKED = 3, TARGETS_MAX = 64 };
+#define ONE UINT64_C(1000000000)
 
 static struct diag dg;
 
@@ -469,28 +471,51 @@ static double lru_hits(const struct trace *t, const char *measure)
     return ratio;
 }
 
-static void check_targets(const struct preset *p, uint64_t seed)
+static void check(const struct preset *p, size_t i, const char *who, double got)
+{
+    const struct preset_target *target = &p->targets[i];
+    double wanted = (double)target->value.amount / 1e9;
+    double apart = got > wanted ? got - wanted : wanted - got;
+    if (!(apart <= (double)target->tolerance / 1e9))
+        fail_msg("%s, %s: %s is %.4f, fitted to %.4f", p->name, who, target->measure, got, wanted);
+}
+
+/* Adds each target's figure for `seed` to `sums`. */
+static void measure_targets(const struct preset *p, uint64_t seed, bool checked, double *sums)
 {
     struct trace *t = trace_in_setting(p, seed);
     struct trace_stats *s = stats_of(t);
+    char who[32];
+    snprintf(who, sizeof who, "seed %" PRIu64, seed);
     for (size_t i = 0; i < p->target_count; i++) {
-        const struct preset_target *target = &p->targets[i];
         size_t measure;
-        double wanted = (double)target->value.amount / 1e9, got;
-        if (trace_measure_find(target->measure, &measure))
-            got = trace_measure(&s->overall, measure);
-        else
-            got = lru_hits(t, target->measure);
-        double apart = got > wanted ? got - wanted : wanted - got;
-        if (!(apart <= (double)target->tolerance / 1e9))
-            fail_msg("%s, seed %" PRIu64 ": %s is %.4f, fitted to %.4f", p->name, seed,
-                     target->measure, got, wanted);
+        double got = trace_measure_find(p->targets[i].measure, &measure)
+                         ? trace_measure(&s->overall, measure)
+                         : lru_hits(t, p->targets[i].measure);
+        if (checked)
+            check(p, i, who, got);
+        sums[i] += got;
     }
     trace_stats_free(s);
     trace_free(t);
 }
 
-static void every_preset_gives_the_figures_it_was_fitted_to_with_three_seeds(void **state)
+/* One recording of 128 tokens is a sample: single seeds scatter by 1 to 2 points around their mean. So three
+ * seeds are held to the tolerance, and the mean over six as well. */
+static void check_preset(const char *path)
+{
+    struct preset *p;
+    assert_ok(preset_load(&p, path, NULL, NULL, 0, &dg));
+    assert_in_range(p->target_count, 1, TARGETS_MAX);
+    double sums[TARGETS_MAX] = {0};
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        measure_targets(p, seed, seed <= SEEDS_CHECKED, sums);
+    for (size_t i = 0; i < p->target_count; i++)
+        check(p, i, "mean of seeds", sums[i] / SEEDS);
+    preset_free(p);
+}
+
+static void every_preset_gives_the_figures_it_was_fitted_to(void **state)
 {
     (void)state;
     DIR *dir = opendir(PRESETS);
@@ -501,12 +526,7 @@ static void every_preset_gives_the_figures_it_was_fitted_to_with_three_seeds(voi
             continue;
         char path[512];
         snprintf(path, sizeof path, PRESETS "/%s", e->d_name);
-        struct preset *p;
-        assert_ok(preset_load(&p, path, NULL, NULL, 0, &dg));
-        assert_true(p->target_count > 0);
-        for (uint64_t seed = 1; seed <= 3; seed++)
-            check_targets(p, seed);
-        preset_free(p);
+        check_preset(path);
         count++;
     }
     closedir(dir);
@@ -533,7 +553,7 @@ int main(void)
         cmocka_unit_test(an_unknown_preset_names_the_nearest),
         cmocka_unit_test(a_preset_is_read_strictly),
         cmocka_unit_test(an_override_replaces_a_parameter),
-        cmocka_unit_test(every_preset_gives_the_figures_it_was_fitted_to_with_three_seeds),
+        cmocka_unit_test(every_preset_gives_the_figures_it_was_fitted_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
