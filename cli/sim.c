@@ -61,6 +61,10 @@ static const struct option options[] = {
      NULL, 0, 1000, false},
     {"draws", OPTION_COUNT, "N", "draws of the inputs behind the interval; 0: none", "12", NULL, 0,
      1000, false},
+    {"timeline", OPTION_TEXT, "FILE", "a Chrome trace of the run, for ui.perfetto.dev", NULL, NULL,
+     0, 0, false},
+    {"pressure", OPTION_TEXT, "SIZE@TIME[,..]", "applications that open while it runs: 2GiB@5s",
+     NULL, NULL, 0, 0, false},
     {"tokens-out", OPTION_TEXT, "FILE", "a CSV row a decode token", NULL, NULL, 0, 0, false},
     {NULL, OPTION_FLAG, NULL, NULL, NULL, NULL, 0, 0, false},
 };
@@ -99,6 +103,8 @@ struct inputs {
     struct engine_profile *profile;
     struct trace *trace;
     struct preset *preset;
+    struct timeline *timeline;
+    struct pressure *pressure;
     struct pipeline_setup setup;
 };
 
@@ -108,6 +114,8 @@ static void inputs_free(struct inputs *in)
     profile_free(in->profile);
     trace_free(in->trace);
     preset_free(in->preset);
+    timeline_free(in->timeline);
+    free(in->pressure);
 }
 
 static enum status read_time(uint64_t *ns, const struct args *a, const char *option,
@@ -208,6 +216,12 @@ static enum status load_inputs(struct inputs *in, struct args *a, struct diag *d
         st = read_time(&s->given_io_ns, a, "given-io", dg);
     if (st == ST_OK)
         st = read_ratio(&s->acceptance, "acceptance", args_text(a, "acceptance"), dg);
+    if (st == ST_OK && args_given(a, "pressure"))
+        st = pressure_parse(&in->pressure, &s->pressure_count, args_text(a, "pressure"), dg);
+    if (st == ST_OK && args_given(a, "timeline"))
+        st = timeline_new(&in->timeline, TIMELINE_CAPACITY_USUAL, dg);
+    s->pressure = in->pressure;
+    s->timeline = in->timeline;
     s->warmup = args_count(a, "warmup");
     s->requests = args_count(a, "requests");
     s->batch = (uint32_t)args_count(a, "batch");
@@ -319,6 +333,8 @@ static enum status sim_command(struct args *a, struct diag *dg)
         st = report_open(&r, a, columns, sizeof columns / sizeof *columns, dg);
     if (st == ST_OK)
         st = run_with_tokens(&f, &in, a, dg);
+    if (st == ST_OK && in.timeline)
+        st = timeline_save(in.timeline, args_text(a, "timeline"), dg);
     if (st == ST_OK) {
         if (f.result.cut)
             say("prefill chunks that did not fit the cache were cut into smaller ones");

@@ -77,6 +77,7 @@ static enum status draw_interval(struct forecast *out, const struct pipeline_set
     struct pipeline_setup s = *setup;
     struct pipeline_result x;
     s.token = NULL;
+    s.timeline = NULL;
     if (s.tokens > STRETCH)
         s.tokens = STRETCH;
     uint64_t *rate = calloc(in->draws, sizeof *rate);

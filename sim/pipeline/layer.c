@@ -52,11 +52,13 @@ void layer_kernels(const struct run *r, uint32_t layer, struct layer_kernels *ou
     }
     out->trunk_bytes = work_weight_bytes_total(&w) - w.weight_bytes[GROUP_EXPERT];
     out->fixed =
-        (struct kernel){.ops = fixed_ops(&w),
+        (struct kernel){.operation = TIMELINE_FIXED,
+                        .ops = fixed_ops(&w),
                         .bytes = fixed_bytes(&w) + w.state_read_bytes + w.state_write_bytes,
                         .calls = 1,
                         .fixed_ns = overhead};
-    out->shared = (struct kernel){.ops = w.ops[GROUP_SHARED_EXPERT],
+    out->shared = (struct kernel){.operation = TIMELINE_SHARED,
+                                  .ops = w.ops[GROUP_SHARED_EXPERT],
                                   .bytes = w.weight_bytes[GROUP_SHARED_EXPERT],
                                   .calls = w.ops[GROUP_SHARED_EXPERT] > 0};
     if (!split) {
@@ -72,7 +74,7 @@ void layer_kernels(const struct run *r, uint32_t layer, struct layer_kernels *ou
 
 static struct kernel experts_kernel(const struct run *r, const struct choice *c, uint32_t count)
 {
-    struct kernel k = {.calls = 1};
+    struct kernel k = {.operation = TIMELINE_EXPERT, .calls = 1};
     uint64_t expand =
         r->profile->expand_experts ? 16 * r->model->layers[r->layer].expert_params / 8 : 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -98,6 +100,13 @@ static uint64_t unstall(struct run *r)
         return 0;
     r->stalled = false;
     r->stall_ns += evq_now_ns(r->q) - r->stall_from_ns;
+    timeline_span(r->setup.timeline, &(struct timeline_span){.lane = r->stall_lane,
+                                                             .operation = TIMELINE_STALL,
+                                                             .start_ns = r->stall_from_ns,
+                                                             .end_ns = evq_now_ns(r->q),
+                                                             .pass = r->pass_count,
+                                                             .layer = r->layer,
+                                                             .expert = TIMELINE_NONE});
     return r->profile->wake.given ? r->profile->wake.amount : 0;
 }
 
@@ -222,7 +231,9 @@ static void execute(struct run *r, const struct decision *d, size_t count)
         struct load l = {.slot = d[i].slot,
                          .key = d[i].key,
                          .bytes = r->expert_bytes[d[i].key / r->experts],
-                         .level = d[i].class_of == COMMAND_PREFETCH};
+                         .level = d[i].class_of == COMMAND_PREFETCH,
+                         .operation =
+                             d[i].class_of == COMMAND_PREFETCH ? TIMELINE_PREFETCH : TIMELINE_READ};
         r->failure = loader_load(r->loader, &l);
     }
 }
@@ -243,24 +254,30 @@ static void list_choices(struct run *r, const uint16_t *ids, size_t n)
         r->choice_of[r->choice[i].expert] = 0;
 }
 
-/* Only a hit ratio is known: each look-up is drawn, a miss is read into a slot of its own. */
+/* Only a hit ratio is known: each look-up is drawn, a miss is read into a slot of its own. An engine that
+ * keeps nothing hits the page cache, and so copies its hits. */
 static void decide_fixed(struct run *r)
 {
     uint64_t unique = (work_unique_experts_e3(r->experts, r->top_k, r->pass.tokens) + 500) / 1000;
     r->choice_count = (uint32_t)unique;
     for (uint32_t i = 0; i < r->choice_count && r->failure == ST_OK; i++) {
         bool hit = (uint64_t)pcg_u32(&r->fixed_chance) * RATIO_ONE >> 32 < r->setup.hit_ratio;
+        bool copied = hit && r->page_cache && !run_keeps_cache(r);
         r->choice[i] =
             (struct choice){.expert = (uint16_t)i,
                             .tokens = (uint32_t)((r->pass.tokens * r->top_k + unique - 1) / unique),
                             .slot = i,
-                            .ready = hit};
+                            .ready = hit && !copied};
         r->fixed_lookups++;
         r->fixed_hits += hit;
-        if (hit)
+        if (r->choice[i].ready)
             continue;
-        struct load l = {
-            .slot = i, .key = r->layer * r->experts + i, .bytes = r->kernels.expert_bytes};
+        struct load l = {.slot = i,
+                         .key = r->layer * r->experts + i,
+                         .bytes = r->kernels.expert_bytes,
+                         .resident = copied,
+                         .operation = TIMELINE_READ,
+                         .uncached = !copied};
         r->failure = loader_load(r->loader, &l);
     }
 }
@@ -356,6 +373,7 @@ static void ask_trunk(struct run *r, uint32_t layer)
                          .key = key,
                          .bytes = bytes,
                          .level = r->trunk_asked > r->layer,
+                         .operation = TIMELINE_TRUNK,
                          .uncached = r->profile->dense == DENSE_PAGE_CACHE,
                          .landed = trunk_landed,
                          .self = r};
@@ -393,6 +411,7 @@ struct kernel head_kernel(const struct run *r)
     struct work w;
     work_ends(&w, r->model, r->pass.tokens, r->pass.phase == PHASE_DECODE ? r->pass.tokens : 1);
     return (struct kernel){
+        .operation = TIMELINE_HEAD,
         .ops = work_ops_total(&w),
         .bytes = work_weight_bytes_total(&w),
         .calls = 1,
@@ -417,6 +436,8 @@ static void begin_layer(struct run *r)
 {
     if (r->failure != ST_OK)
         return; /* nothing is scheduled: the queue runs empty and the run reports */
+    unit_mark_place(r->unit, r->pass_count, r->layer);
+    unit_mark_place(r->expert_unit, r->pass_count, r->layer);
     if (r->layer < r->model->layer_count) {
         layer_kernels(r, r->layer, &r->kernels);
         if (r->placement.stream_trunk > 0 || r->profile->dense == DENSE_PAGE_CACHE) {
@@ -434,6 +455,7 @@ static void begin_layer(struct run *r)
         struct load l = {.slot = SLOT_NONE,
                          .key = (uint32_t)(r->model->layer_count * (r->experts + 1)),
                          .bytes = r->placement.stream_bytes,
+                         .operation = TIMELINE_TRUNK,
                          .landed = ends_landed,
                          .self = r};
         r->failure = loader_load(r->loader, &l);

@@ -12,7 +12,8 @@ enum { LEVELS = 2, NO_JOB = UINT32_MAX };
 struct job {
     struct load load;
     uint64_t piece_bytes, left; /* left: bytes not yet taken by a lane */
-    uint32_t in_flight;
+    uint32_t in_flight, pass;
+    uint64_t asked_ns;
     uint32_t next;  /* in its queue, or in the free list */
     uint32_t after; /* next load of the same slot */
     bool queued, cached;
@@ -35,7 +36,9 @@ struct loader {
     struct lane *lane;
     uint32_t copy_class, link_class;
     uint64_t given_free_ns; /* when the given-rate server is free */
-    struct meter demand;    /* demand loads present */
+    struct timeline *timeline;
+    uint32_t timeline_lane, experts, pass;
+    struct meter demand; /* demand loads present */
     struct loader_counts counts;
 };
 
@@ -140,8 +143,25 @@ static void unlink_job(struct loader *l, uint32_t j)
 static void take_next(struct lane *lane);
 static void start_job(struct loader *l, uint32_t j);
 
+static void record(const struct loader *l, const struct job *job)
+{
+    uint32_t layer = job->load.slot == SLOT_NONE ? TIMELINE_NONE : job->load.key / l->experts;
+    timeline_span(l->timeline, &(struct timeline_span){.lane = l->timeline_lane,
+                                                       .operation = job->load.operation,
+                                                       .start_ns = job->asked_ns,
+                                                       .end_ns = evq_now_ns(l->q),
+                                                       .pass = job->pass,
+                                                       .layer = layer,
+                                                       .expert = layer == TIMELINE_NONE
+                                                                     ? layer
+                                                                     : job->load.key % l->experts,
+                                                       .bytes = job->load.bytes});
+}
+
 static void job_landed(struct loader *l, uint32_t j)
 {
+    if (l->timeline)
+        record(l, &l->job[j]);
     struct load load = l->job[j].load;
     uint32_t next = l->job[j].after;
     if (load.level == 0)
@@ -328,8 +348,9 @@ static void start_job(struct loader *l, uint32_t j)
         after(l, l->given_free_ns - now, given_done, &l->lane[0]);
         return;
     }
-    job->cached = s->page_cache && !job->load.uncached &&
-                  page_cache_use(s->page_cache, job->load.key, job->load.bytes);
+    job->cached =
+        s->page_cache && !job->load.uncached &&
+        (job->load.resident || page_cache_use(s->page_cache, job->load.key, job->load.bytes));
     wake_lanes(l);
 }
 
@@ -350,6 +371,8 @@ enum status loader_load(struct loader *l, const struct load *load)
     l->job[j] = (struct job){.load = *load,
                              .piece_bytes = piece_bytes(&l->setup, load),
                              .left = load->bytes,
+                             .pass = l->pass,
+                             .asked_ns = evq_now_ns(l->q),
                              .next = NO_JOB,
                              .after = NO_JOB};
     if (load->level == 0)
@@ -367,6 +390,18 @@ enum status loader_load(struct loader *l, const struct load *load)
     }
     l->job[last].after = j;
     return ST_OK;
+}
+
+void loader_trace(struct loader *l, struct timeline *t, uint32_t lane, uint32_t experts)
+{
+    l->timeline = t;
+    l->timeline_lane = lane;
+    l->experts = experts;
+}
+
+void loader_mark_pass(struct loader *l, uint32_t pass)
+{
+    l->pass = pass;
 }
 
 bool loader_pending(const struct loader *l, uint32_t slot)

@@ -53,9 +53,11 @@ struct load {
     uint32_t slot; /* or SLOT_NONE: fills none (streamed dense weights) */
     uint32_t key;  /* for the page cache and the place on the drive */
     uint64_t bytes;
-    uint32_t level; /* 0 demand, 1 prefetch */
-    bool uncached;  /* known not to be in the page cache */
-    evq_fn *landed; /* when the last piece is there; or NULL */
+    uint32_t level;        /* 0 demand, 1 prefetch */
+    const char *operation; /* of timeline.h */
+    bool uncached;         /* known not to be in the page cache */
+    bool resident;         /* known to be in it */
+    evq_fn *landed;        /* when the last piece is there; or NULL */
     void *self;
 };
 
@@ -66,6 +68,10 @@ bool loader_pending(const struct loader *l, uint32_t slot);
 /* Somebody waits for `slot`, which is pending: its loads go before prefetches from now on, and
  * landed(q, self) is called when the last of them is there. */
 void loader_await(struct loader *l, uint32_t slot, evq_fn *landed, void *self);
+
+/* Records loads on `lane` of a timeline from now on; `experts` tells a key's layer. */
+void loader_trace(struct loader *l, struct timeline *t, uint32_t lane, uint32_t experts);
+void loader_mark_pass(struct loader *l, uint32_t pass);
 
 struct loader_counts {
     uint64_t bytes, reads;   /* that came from the drives */

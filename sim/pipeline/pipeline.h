@@ -10,8 +10,10 @@
 
 #include "devices/device.h"
 #include "models/model.h"
+#include "sim/pipeline/pressure.h"
 #include "sim/pipeline/profile.h"
 #include "sim/pipeline/routing.h"
+#include "sim/pipeline/timeline.h"
 #include "sim/policy/decide.h"
 #include "sim/roofline/machine.h"
 
@@ -58,6 +60,9 @@ struct pipeline_setup {
     uint64_t given_compute_ns, given_io_ns; /* per decode token, from a measurement */
     uint64_t seed;
     uint32_t jitter_e3;
+    struct timeline *timeline;       /* NULL: none; lanes and tracks are made by the run */
+    const struct pressure *pressure; /* applications that open, ordered by time */
+    size_t pressure_count;
     void (*token)(void *self, const struct pipeline_token *t); /* NULL: none */
     void *token_self;
 };
@@ -78,6 +83,7 @@ struct pipeline_result {
     uint64_t energy_pJ;          /* of the decode */
     uint64_t end_ns;             /* of the last pass; reads in advance may go on after it */
     uint64_t lower_ns, upper_ns; /* roofline bound and serial sum of the same bytes, per run */
+    uint64_t pressure_events;    /* caches shrunk, state refused, kills */
     uint64_t events, fingerprint;
     const char *bound; /* what most of the time went to: flash, DRAM, compute, overhead */
     bool cut;

@@ -39,6 +39,7 @@ static void next_pass(struct run *r)
     }
     if (r->pass.new_turn)
         r->position = r->setup.context;
+    loader_mark_pass(r->loader, r->pass_count);
     accounts_begin_pass(r);
     layer_begin_pass(r);
 }
@@ -46,6 +47,7 @@ static void next_pass(struct run *r)
 void run_pass_over(struct run *r)
 {
     uint64_t now = evq_now_ns(r->q);
+    environment_end_pass(r);
     if (r->pass.phase == PHASE_DECODE)
         accounts_add_token(r, now);
     else
@@ -72,6 +74,10 @@ enum status pipeline_run(struct pipeline_result *out, const struct pipeline_setu
             st = diag_set(dg, ST_MISFIT,
                           "prefetches pile up faster than the drive reads: lower the prefetch "
                           "budget");
+        else if (r.killed_ns)
+            st = diag_set(dg, ST_MISFIT,
+                          "out of memory %.3f s into the run: nothing is left that could give way",
+                          (double)r.killed_ns / 1e9);
         else if (r.failure != ST_OK)
             st = diag_no_memory(dg);
         assert(st != ST_OK || r.over);

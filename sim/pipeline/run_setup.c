@@ -175,6 +175,7 @@ static enum status start_decisions(struct run *r, struct diag *dg)
         if (st == ST_OK && r->feed->batch_bytes_max > batch_max)
             batch_max = r->feed->batch_bytes_max;
     }
+    r->cache_least = decide_minimum_bytes(&d, batch_max);
     return st == ST_OK ? decide_new(&r->decide, &d, batch_max, dg) : st;
 }
 
@@ -402,6 +403,29 @@ static enum status start_resources(struct run *r, struct diag *dg)
     return st == ST_OK ? start_loader(r, dg) : st;
 }
 
+static enum status start_timeline(struct run *r, struct diag *dg)
+{
+    struct timeline *t = r->setup.timeline;
+    uint32_t lane;
+    if (!t)
+        return ST_OK;
+    enum status st = timeline_lane(&lane, t, r->machine.unit, dg);
+    if (st == ST_OK) {
+        unit_trace(r->unit, t, lane);
+        unit_trace(r->expert_unit, t, lane);
+        st = timeline_lane(&r->stall_lane, t, "waiting", dg);
+    }
+    if (st == ST_OK)
+        st = timeline_lane(&lane, t, "storage", dg);
+    if (st == ST_OK) {
+        loader_trace(r->loader, t, lane, r->experts);
+        st = timeline_track(&r->cache_track, t, "expert cache", "bytes", 0, dg);
+    }
+    if (st == ST_OK)
+        st = timeline_track(&r->heat_track, t, "chip temperature", "C", 3, dg);
+    return st;
+}
+
 enum status run_start(struct run *r, struct diag *dg)
 {
     const struct engine_profile *p = r->profile;
@@ -431,6 +455,12 @@ enum status run_start(struct run *r, struct diag *dg)
         st = start_routing(r, dg);
     if (st != ST_OK)
         return st;
+    if (st == ST_OK)
+        st = environment_start(r, dg);
+    if (st == ST_OK)
+        st = start_timeline(r, dg);
+    if (st != ST_OK)
+        return st;
     r->token_ns = calloc(r->setup.tokens ? r->setup.tokens : 1, sizeof *r->token_ns);
     return r->token_ns ? ST_OK : diag_no_memory(dg);
 }
@@ -455,4 +485,5 @@ void run_stop(struct run *r)
     free(r->choice);
     free(r->choice_of);
     free(r->token_ns);
+    free(r->flash_read);
 }

@@ -2,6 +2,9 @@
 #ifndef SIM_PIPELINE_RUN_STATE_H
 #define SIM_PIPELINE_RUN_STATE_H
 
+#include "sim/pipeline/energy.h"
+#include "sim/pipeline/heat.h"
+#include "sim/pipeline/ledger.h"
 #include "sim/pipeline/loader.h"
 #include "sim/pipeline/pipeline.h"
 #include "sim/plan/placement.h"
@@ -71,6 +74,18 @@ struct run {
     bool shared_done, stalled;
     uint64_t stall_from_ns;
 
+    /* surroundings */
+    struct ledger ledger;
+    uint64_t cache_least; /* bytes the expert cache cannot go below */
+    size_t pressure_next;
+    uint64_t killed_ns;
+    bool warm; /* the device has a heat model */
+    struct heat heat;
+    uint64_t *flash_read; /* by storage, in the present pass */
+    uint64_t energy_ops, energy_bytes, energy_busy_ns, energy_read; /* at the start of the pass */
+    uint64_t pass_energy_pJ;
+    uint32_t stall_lane, cache_track, heat_track;
+
     /* accounts */
     bool decoding, over;
     enum status failure;
@@ -88,6 +103,10 @@ struct run {
 MUST_CHECK enum status run_start(struct run *r, struct diag *dg);
 void run_stop(struct run *r);
 bool run_keeps_cache(const struct run *r); /* false for policy none */
+
+/* environment.c */
+MUST_CHECK enum status environment_start(struct run *r, struct diag *dg);
+void environment_end_pass(struct run *r);
 
 /* accounts.c */
 void accounts_begin_pass(struct run *r);

@@ -13,6 +13,9 @@ struct unit {
     uint32_t kernel_class;
     bool busy;
     uint64_t share_ns;
+    uint32_t speed_e3;
+    struct timeline *timeline;
+    uint32_t lane, pass, layer;
     uint64_t started_ns, charged_ns;
     struct unit_totals totals;
     struct kernel kernel;
@@ -28,6 +31,7 @@ enum status unit_new(struct unit **out, struct evq *q, const struct unit_setup *
     u->q = q;
     u->setup = *s;
     u->share_ns = 1;
+    u->speed_e3 = 1000;
     struct flow_class c = {&s->memory, 1, s->memory_Bps, s->weight};
     enum status st = flow_class_add(s->net, &c, &u->kernel_class, dg);
     if (st == ST_OK && evq_reserve(q, 2) != ST_OK)
@@ -50,6 +54,28 @@ void unit_share(struct unit *u, uint64_t estimate_ns)
     u->share_ns = estimate_ns ? estimate_ns : 1;
 }
 
+void unit_set_speed(struct unit *u, uint32_t speed_e3)
+{
+    u->speed_e3 = speed_e3;
+}
+
+void unit_trace(struct unit *u, struct timeline *t, uint32_t lane)
+{
+    u->timeline = t;
+    u->lane = lane;
+}
+
+void unit_mark_place(struct unit *u, uint32_t pass, uint32_t layer)
+{
+    u->pass = pass;
+    u->layer = layer;
+}
+
+static uint64_t at_speed(const struct unit *u, uint64_t rate)
+{
+    return fixed_mul_div(rate, u->speed_e3, 1000);
+}
+
 bool unit_busy(const struct unit *u)
 {
     return u->busy;
@@ -70,8 +96,8 @@ void unit_charge(struct unit *u, uint64_t cpu_ns)
 
 uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k)
 {
-    uint64_t memory = time_for(k->bytes, u->setup.memory_Bps),
-             compute = time_for(k->ops, u->setup.ops_per_s);
+    uint64_t memory = time_for(k->bytes, at_speed(u, u->setup.memory_Bps)),
+             compute = time_for(k->ops, at_speed(u, u->setup.ops_per_s));
     return (memory > compute ? memory : compute) + k->calls * u->setup.call_ns + k->fixed_ns;
 }
 
@@ -94,15 +120,24 @@ static void finish(struct evq *q, void *self)
     }
     u->busy = false;
     u->totals.busy_ns += evq_now_ns(q) - u->started_ns;
+    timeline_span(u->timeline, &(struct timeline_span){.lane = u->lane,
+                                                       .operation = u->kernel.operation,
+                                                       .start_ns = u->started_ns,
+                                                       .end_ns = evq_now_ns(q),
+                                                       .pass = u->pass,
+                                                       .layer = u->layer,
+                                                       .expert = TIMELINE_NONE,
+                                                       .bytes = u->kernel.bytes});
     u->done(q, u->self);
 }
 
 /* The fastest this kernel can draw its bytes, so that its operations keep up. */
 static uint64_t kernel_cap_Bps(const struct unit *u)
 {
-    uint64_t compute_ns = time_for(u->kernel.ops, u->setup.ops_per_s);
+    uint64_t compute_ns = time_for(u->kernel.ops, at_speed(u, u->setup.ops_per_s));
     uint64_t cap = compute_ns ? fixed_mul_div(u->kernel.bytes, 1000000000, compute_ns) : UINT64_MAX;
-    cap = cap < u->setup.memory_Bps ? cap : u->setup.memory_Bps;
+    uint64_t memory_Bps = at_speed(u, u->setup.memory_Bps);
+    cap = cap < memory_Bps ? cap : memory_Bps;
     return cap ? cap : 1;
 }
 
@@ -139,5 +174,5 @@ void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self)
     if (k->bytes > 0)
         after(u, fixed, stream);
     else
-        after(u, fixed + time_for(k->ops, u->setup.ops_per_s), finish);
+        after(u, fixed + time_for(k->ops, at_speed(u, u->setup.ops_per_s)), finish);
 }

@@ -10,8 +10,10 @@
 
 #include "sim/core/evq.h"
 #include "sim/core/flow.h"
+#include "sim/pipeline/timeline.h"
 
 struct kernel {
+    const char *operation; /* of timeline.h */
     uint64_t ops;
     uint64_t bytes; /* read from the unit's memory */
     uint64_t calls;
@@ -29,6 +31,7 @@ struct unit_setup {
 };
 
 struct unit;
+
 MUST_CHECK enum status unit_new(struct unit **out, struct evq *q, const struct unit_setup *s,
                                 struct diag *dg);
 void unit_free(struct unit *u);
@@ -37,6 +40,11 @@ void unit_free(struct unit *u);
 void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self);
 /* The closed-form time of one token's kernels: given_ns is shared out in proportion to it. */
 void unit_share(struct unit *u, uint64_t estimate_ns);
+/* Heat: kernels that start from now on run at so many parts per 1000 of the unit's rates. */
+void unit_set_speed(struct unit *u, uint32_t speed_e3);
+/* Records kernels on `lane` of a timeline from now on, as of pass and layer. */
+void unit_trace(struct unit *u, struct timeline *t, uint32_t lane);
+void unit_mark_place(struct unit *u, uint32_t pass, uint32_t layer);
 bool unit_busy(const struct unit *u);
 /* CPU time taken from the unit's cores from now on. */
 void unit_charge(struct unit *u, uint64_t cpu_ns);

@@ -422,6 +422,19 @@ static void shrink(struct decide *d, struct cache *c)
     }
 }
 
+const struct decision *decide_resize(struct decide *d, uint64_t budget_bytes, size_t *count)
+{
+    d->out_count = 0;
+    d->setup.budget_bytes = budget_bytes;
+    for (uint32_t i = 0; i < d->cache_count; i++) {
+        d->cache[i].budget_bytes = budget_bytes / d->cache_count;
+        if (!d->setup.policy->keeps_nothing)
+            shrink(d, &d->cache[i]);
+    }
+    *count = d->out_count;
+    return d->out;
+}
+
 const struct decision *decide_layer_end(struct decide *d, uint32_t pass, uint32_t layer,
                                         size_t *count)
 {

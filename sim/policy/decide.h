@@ -89,6 +89,10 @@ const struct decision *decide_predict(struct decide *d, uint32_t pass, uint32_t 
 const struct decision *decide_layer_end(struct decide *d, uint32_t pass, uint32_t layer,
                                         size_t *count);
 
+/* Gives the cache another budget from now on and drops what does not fit it; what is held stays until its
+ * layer ends. Returns commands as above. A budget below decide_minimum_bytes() is the caller's error. */
+const struct decision *decide_resize(struct decide *d, uint64_t budget_bytes, size_t *count);
+
 const struct decide_counts *decide_counts(const struct decide *d);
 uint64_t decide_used_bytes(const struct decide *d);
 uint64_t decide_peak_bytes(const struct decide *d);
