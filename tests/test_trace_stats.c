@@ -112,6 +112,19 @@ static void skew_is_entropy_over_its_maximum_and_the_slope_of_log_uses(void **st
     trace_stats_free(s);
 }
 
+/* Two of eight experts, as often each: one bit of the three that all eight would have. */
+static void entropy_is_a_share_of_what_all_experts_would_have(void **state)
+{
+    (void)state;
+    struct sketch k = sketch_new(1, 8, 2);
+    CHOOSE(&k, 0, 5, 6);
+    next_pass(&k);
+    CHOOSE(&k, 0, 6, 5);
+    struct trace_stats *s = measured(&k);
+    assert_close(s->layer[0].entropy_ratio, 1.0 / 3, 1e-9);
+    trace_stats_free(s);
+}
+
 static void recency_is_a_cache_of_the_last_distinct_experts(void **state)
 {
     (void)state;
@@ -281,6 +294,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(overlap_counts_shared_choices_at_each_lag),
         cmocka_unit_test(windows_lie_end_to_end),
+        cmocka_unit_test(entropy_is_a_share_of_what_all_experts_would_have),
         cmocka_unit_test(skew_is_entropy_over_its_maximum_and_the_slope_of_log_uses),
         cmocka_unit_test(recency_is_a_cache_of_the_last_distinct_experts),
         cmocka_unit_test(a_prefill_is_history_but_not_measured),
