@@ -12,10 +12,11 @@
  */
 #include "base/csv.h"
 
+#include "base/infile.h"
+
 #include <csv.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,7 +85,7 @@ static enum status fill(struct reader *r)
         got = read(r->fd, r->block + r->end, room < READ_BYTES ? room : READ_BYTES);
     } while (got < 0 && errno == EINTR);
     if (got < 0)
-        return diag_errno(r->dg, r->path, "cannot read");
+        return diag_errno(r->dg, r->path, "cannot be read");
     r->end += (size_t)got;
     r->at_end = got == 0;
     return ST_OK;
@@ -372,14 +373,9 @@ enum status csv_read(const char *path, const struct csv_column *columns, size_t 
     if (csv_init(&r.parser, CSV_STRICT) != 0)
         return diag_no_memory(dg);
     csv_set_space_func(&r.parser, never_space);
-    r.fd = open(path, O_RDONLY | O_CLOEXEC);
-    enum status st = ST_OK;
-    if (r.fd < 0)
-        st = diag_errno(dg, path, "cannot open");
-    else if (!allocate(&r))
-        st = diag_no_memory(dg);
-    else
-        st = read_lines(&r, row, comment, self);
+    enum status st = infile_open(&r.fd, path, INFILE_STREAM, dg);
+    if (st == ST_OK)
+        st = allocate(&r) ? read_lines(&r, row, comment, self) : diag_no_memory(dg);
     release(&r);
     return st;
 }

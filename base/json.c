@@ -6,11 +6,15 @@
  */
 #include "base/json.h"
 
+#include "base/infile.h"
+#include "base/utf8.h"
+
 #include <jansson.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct json_doc {
     json_t *root;
@@ -33,7 +37,7 @@ static enum status read_text(char **text, size_t *length, FILE *stream, const ch
         }
         *length += fread(*text + *length, 1, capacity - *length, stream);
         if (ferror(stream))
-            return diag_errno(dg, path, "cannot read");
+            return diag_errno(dg, path, "cannot be read");
         if (*length > JSON_FILE_BYTES_MAX)
             return diag_set(dg, ST_RANGE, "%s: a JSON file of at most %zu MiB was expected", path,
                             JSON_FILE_BYTES_MAX >> 20);
@@ -60,12 +64,18 @@ static enum status parse(struct json_doc *doc, const char *text, size_t length, 
 
 static enum status load(struct json_doc *doc, struct diag *dg)
 {
-    FILE *stream = fopen(doc->path, "rbe");
-    if (!stream)
-        return diag_errno(dg, doc->path, "cannot open");
+    int fd;
+    enum status st = infile_open(&fd, doc->path, INFILE_STREAM, dg);
+    if (st != ST_OK)
+        return st;
+    FILE *stream = fdopen(fd, "rb");
+    if (!stream) {
+        close(fd);
+        return diag_no_memory(dg);
+    }
     char *text = NULL;
     size_t length = 0;
-    enum status st = read_text(&text, &length, stream, doc->path, dg);
+    st = read_text(&text, &length, stream, doc->path, dg);
     fclose(stream);
     if (st == ST_OK)
         st = parse(doc, text, length, dg);
@@ -186,39 +196,15 @@ const char *json_key_at(const json_node *object, size_t i)
     return position ? json_object_iter_key(position) : NULL;
 }
 
-/* The length of the UTF-8 sequence that `c` starts, or 0: no overlong form, no surrogate, nothing
- * above U+10FFFF (Unicode 15, table 3-7). */
-static int utf8_length(const unsigned char *c)
-{
-    unsigned char low = 0x80, high = 0xbf; /* limits of the second byte */
-    int length = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
-    if (c[0] > 0xf4 || length == 0)
-        return 0;
-    if (c[0] == 0xe0)
-        low = 0xa0;
-    else if (c[0] == 0xed)
-        high = 0x9f;
-    else if (c[0] == 0xf0)
-        low = 0x90;
-    else if (c[0] == 0xf4)
-        high = 0x8f;
-    if (length > 1 && (c[1] < low || c[1] > high))
-        return 0;
-    for (int i = 2; i < length; i++)
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
-}
-
 void json_write_text(FILE *stream, const char *text)
 {
     fputc('"', stream);
-    const unsigned char *c = (const unsigned char *)text;
+    const char *c = text;
     while (*c) {
         int length = utf8_length(c);
         if (*c == '"' || *c == '\\')
             fprintf(stream, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f)
+        else if (length == 1 && utf8_is_control(c, 1))
             fprintf(stream, "\\u%04x", *c);
         else if (length == 0)
             fputs("\\ufffd", stream);

@@ -3,16 +3,16 @@
  * A file is parsed twice: once as events, which show what a loaded document no longer does (anchors,
  * tags, depth, further documents), then into a yaml_document_t. Files are small, code is dear. */
 #include "base/yaml.h"
+
+#include "base/infile.h"
 #include "base/yaml_doc.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILE_BYTES_MAX ((size_t)4 << 20)
@@ -223,11 +223,6 @@ enum status yaml_open_text(struct yaml_doc **out, const char *name, const char *
 /* Reads at most FILE_BYTES_MAX + 1 bytes, so that a longer file shows. */
 static enum status read_text(int fd, const char *path, char **text, size_t *bytes, struct diag *dg)
 {
-    struct stat st;
-    if (fstat(fd, &st))
-        return diag_errno(dg, path, "cannot be examined");
-    if (!S_ISREG(st.st_mode))
-        return diag_set(dg, ST_IO, "%s: a regular file is expected", path);
     *text = malloc(FILE_BYTES_MAX + 1);
     if (!*text)
         return diag_no_memory(dg);
@@ -249,11 +244,11 @@ enum status yaml_open(struct yaml_doc **out, const char *path, struct diag *dg)
     char *text = NULL;
     size_t bytes = 0;
     *out = NULL;
-    /* O_NONBLOCK: opening a pipe that nobody writes to must not wait. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return diag_errno(dg, path, "cannot be opened");
-    enum status status = read_text(fd, path, &text, &bytes, dg);
+    int fd;
+    enum status status = infile_open(&fd, path, INFILE_REGULAR, dg);
+    if (status != ST_OK)
+        return status;
+    status = read_text(fd, path, &text, &bytes, dg);
     close(fd);
     if (status == ST_OK)
         status = yaml_open_text(out, path, text, bytes, dg);
@@ -345,6 +340,13 @@ const char *yaml_text(const struct yaml_doc *doc, yaml_node scalar)
 {
     const yaml_node_t *n = yaml_doc_node(doc, scalar);
     return yaml_kind(doc, scalar) == YAML_SCALAR ? (const char *)n->data.scalar.value : NULL;
+}
+
+bool yaml_is_empty(const struct yaml_doc *doc, yaml_node scalar)
+{
+    const char *text = yaml_text(doc, scalar);
+    bool plain = yaml_doc_node(doc, scalar)->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    return !*text || (plain && (!strcmp(text, "~") || !strcmp(text, "null")));
 }
 
 size_t yaml_line(const struct yaml_doc *doc, yaml_node node)

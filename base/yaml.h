@@ -13,6 +13,8 @@
 #include "base/arena.h"
 #include "base/value.h"
 
+#include <stdio.h>
+
 struct yaml_doc;
 typedef int yaml_node; /* 0 is no node */
 
@@ -46,6 +48,8 @@ bool yaml_is_override(const struct yaml_doc *doc, yaml_node node);   /* made by 
 const char *yaml_text(const struct yaml_doc *doc, yaml_node scalar); /* NULL if not a scalar */
 size_t yaml_line(const struct yaml_doc *doc, yaml_node node);        /* from 1 */
 const char *yaml_name(const struct yaml_doc *doc);                   /* the path it was read from */
+/* Nothing: empty, or null or ~ without quotes. */
+bool yaml_is_empty(const struct yaml_doc *doc, yaml_node scalar);
 
 /* diag_set with `file:line: ` in front, or `file: --set PATH=VALUE: ` if yaml_set() made the node, or
  * `file: ` for node 0. Returns ST_PARSE. */
@@ -84,9 +88,15 @@ struct yaml_field {
     const char *help; /* one line, for the documentation */
 };
 
+/* Writes `text` in double quotes, so that it is read again as it is; what a description may not hold is
+ * replaced: control characters by spaces, bytes that are no UTF-8 and U+FEFF by U+FFFD. */
+void yaml_write_text(FILE *stream, const char *text);
+
 /* Reads the map `node` into the struct at `out`, which is zeroed by the caller beforehand. Texts and
  * lists live in `arena` and outlast the document. A key that is absent and not required leaves the
- * member as it was. A key without a value, or null, is an error. ST_RANGE for a number outside its
+ * member as it was. A key without a value, or null, is an error, and so
+ * is a control character in a text; but a tab or line end in it becomes a space, and line ends
+ * at its end go. ST_RANGE for a number outside its
  * limits, else ST_PARSE. */
 MUST_CHECK enum status yaml_read(const struct yaml_doc *doc, yaml_node node,
                                  const struct yaml_field *fields, void *out, struct arena *arena,

@@ -4,6 +4,7 @@
  * Each reader of a type is a small function; they share `struct reader`, and a chain of places on
  * the stack from which an error's path ("storage.0.latency") is written. */
 #include "base/nearest.h"
+#include "base/utf8.h"
 #include "base/yaml.h"
 
 #include <assert.h>
@@ -66,15 +67,30 @@ static enum status read_scalar(const struct reader *r, yaml_node node, const str
     if (!*out)
         return complain(r, node, at, ST_PARSE, "%s is expected, not a %s", expected,
                         yaml_kind(r->doc, node) == YAML_MAP ? "map" : "list");
-    if (!**out || !strcmp(*out, "~") || !strcmp(*out, "null"))
+    if (yaml_is_empty(r->doc, node))
         return complain(r, node, at, ST_PARSE, "%s is expected, nothing is here", expected);
     return ST_OK;
 }
 
-static enum status keep_text(const struct reader *r, const char *text, const char **out)
+/* Texts are printed within lines and tables: block scalars bring line ends, which become spaces, as
+ * do tabs; any other control character could only harm. */
+static enum status keep_text(const struct reader *r, yaml_node node, const struct place *at,
+                             const char *text, const char **out)
 {
-    *out = arena_text(r->arena, text);
-    return *out ? ST_OK : diag_no_memory(r->dg);
+    size_t length = strlen(text);
+    while (length > 0 && text[length - 1] == '\n')
+        length--;
+    char *copy = arena_alloc(r->arena, length + 1);
+    if (!copy)
+        return diag_no_memory(r->dg);
+    for (size_t i = 0; i < length; i++) {
+        bool blank = text[i] == '\n' || text[i] == '\t';
+        copy[i] = blank ? ' ' : text[i];
+        if (!blank && utf8_is_control(text + i, utf8_length(text + i)))
+            return complain(r, node, at, ST_PARSE, "a text without control characters is expected");
+    }
+    *out = copy;
+    return ST_OK;
 }
 
 static enum status read_text(const struct reader *r, yaml_node node, const struct place *at,
@@ -82,7 +98,7 @@ static enum status read_text(const struct reader *r, yaml_node node, const struc
 {
     const char *text;
     enum status status = read_scalar(r, node, at, "a text", &text);
-    return status == ST_OK ? keep_text(r, text, out) : status;
+    return status == ST_OK ? keep_text(r, node, at, text, out) : status;
 }
 
 static enum status check_limits(const struct reader *r, yaml_node node, const struct place *at,
@@ -135,7 +151,7 @@ static enum status read_value_list(const struct reader *r, yaml_node node, const
     if (status == ST_OK && strspn(source, " \t\n") == strlen(source))
         status = complain(r, third, at, ST_PARSE, "a source is expected, nothing is here");
     if (status == ST_OK)
-        status = keep_text(r, source, &v->source);
+        status = keep_text(r, third, at, source, &v->source);
     if (status != ST_OK || yaml_count(r->doc, node) == 3)
         return status;
     const struct yaml_field spread = {.dim = DIM_RATIO, .max = 1000000000};

@@ -2,28 +2,17 @@
 #include "devices/part_file.h"
 
 #include "base/outfile.h"
+#include "base/yaml.h"
 #include "devices/device_schema.h"
 
 #include <inttypes.h>
-
-/* Every text in double quotes, where only two characters are special. */
-static void write_text(FILE *f, const char *text)
-{
-    fputc('"', f);
-    for (const char *c = text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            fputc('\\', f);
-        fputc(*c, f);
-    }
-    fputc('"', f);
-}
 
 static void write_value(FILE *f, const char *key, const struct value *v)
 {
     char amount[QUANTITY_TEXT_MAX], spread[QUANTITY_TEXT_MAX];
     fprintf(f, "    %s: [%s, %s, ", key, quantity_print(amount, v->amount, v->dim),
             value_kind_name(v->kind));
-    write_text(f, v->source);
+    yaml_write_text(f, v->source);
     if (v->spread_given)
         fprintf(f, ", %s", quantity_print(spread, v->spread, DIM_RATIO));
     fputs("]\n", f);
@@ -38,15 +27,15 @@ enum status part_file_write(const char *path, const char *title, const char *not
         return st;
     FILE *f = outfile_stream(out);
     fputs("title: ", f);
-    write_text(f, title);
+    yaml_write_text(f, title);
     fprintf(f, "\nclass: %s\n", device_class_name(DEVICE_STORAGE));
     if (note) {
         fputs("note: ", f);
-        write_text(f, note);
+        yaml_write_text(f, note);
         fputc('\n', f);
     }
     fputs("storage:\n  - name: ", f);
-    write_text(f, s->name);
+    yaml_write_text(f, s->name);
     fputc('\n', f);
     for (const struct yaml_field *row = storage_fields; row->key; row++) {
         const struct value *v = (const void *)((const char *)s + row->offset);

@@ -2,11 +2,11 @@
  * is set is written. The keys and their order are those of model_schema.h. */
 #include "models/desc_model.h"
 
+#include "base/yaml.h"
 #include "models/layer_set.h"
 #include "models/model_schema.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,13 +158,9 @@ static void write_text(FILE *out, const char *key, const char *text)
 {
     if (!text)
         return;
-    fprintf(out, "%s: \"", key);
-    for (const char *c = text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            fputc('\\', out);
-        fputc(iscntrl((unsigned char)*c) ? ' ' : *c, out);
-    }
-    fputs("\"\n", out);
+    fprintf(out, "%s: ", key);
+    yaml_write_text(out, text);
+    fputc('\n', out);
 }
 
 static bool has_group(const struct model *m, int group)

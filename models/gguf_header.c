@@ -7,10 +7,10 @@
  */
 #include "models/gguf_header.h"
 
+#include "base/infile.h"
 #include "models/gguf_reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,14 +272,12 @@ enum status gguf_file_load(struct gguf_file *f, const char *path, uint32_t file_
     f->path = strdup(path);
     if (!f->path)
         return diag_no_memory(dg);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* not waiting for a pipe's writer */
-    if (fd < 0)
-        return diag_errno(dg, path, "cannot be opened");
-    enum status s;
+    int fd;
+    enum status s = infile_open(&fd, path, INFILE_REGULAR, dg);
+    if (s)
+        return s;
     if (fstat(fd, &st) < 0) {
         s = diag_errno(dg, path, "cannot be examined");
-    } else if (!S_ISREG(st.st_mode)) {
-        s = diag_set(dg, ST_PARSE, "%s: a regular file was expected", path);
     } else {
         f->bytes = r.file_bytes = (uint64_t)st.st_size;
         s = load_open_file(f, &r, fd, file_idx);

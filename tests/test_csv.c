@@ -242,9 +242,9 @@ static void what_cannot_be_opened_or_read_is_reported_by_the_system(void **state
 {
     (void)state;
     static const char *const paths[][2] = {
-        {"/nowhere/x.csv", "/nowhere/x.csv: cannot open: No such file or directory"},
-        {"/tmp", "/tmp: cannot read: Is a directory"},
-        {"/proc/self/mem", "/proc/self/mem: cannot read: Input/output error"}};
+        {"/nowhere/x.csv", "/nowhere/x.csv: cannot be opened: No such file or directory"},
+        {"/tmp", "/tmp: cannot be read: Is a directory"},
+        {"/proc/self/mem", "/proc/self/mem: cannot be read: Input/output error"}};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         struct diag dg;
         struct log l;

@@ -149,9 +149,9 @@ static void what_cannot_be_opened_or_read_is_reported_by_the_system(void **state
     struct diag dg;
     struct json_doc *doc;
     assert_int_equal(json_open(&doc, "/nowhere/x.json", &dg), ST_IO);
-    assert_string_equal(dg.text, "/nowhere/x.json: cannot open: No such file or directory");
+    assert_string_equal(dg.text, "/nowhere/x.json: cannot be opened: No such file or directory");
     assert_int_equal(json_open(&doc, "/tmp", &dg), ST_IO);
-    assert_string_equal(dg.text, "/tmp: cannot read: Is a directory");
+    assert_string_equal(dg.text, "/tmp: cannot be read: Is a directory");
     assert_null(doc);
 }
 

@@ -8,6 +8,7 @@
 #include "sim/trace/trace_write.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char small[] = "# memwall-trace 1\n"
                             "# model=test model\n"
@@ -91,6 +92,10 @@ static void a_broken_trace_is_refused_with_its_line(void **state)
     refuse("# layers=3", "# layers=4", "4 '# layer=' lines expected, 3 found");
     refuse("# layer=1", "# layer=2", ":7: expected layer=1");
     refuse("# model=test model\n", "", "must come first");
+    refuse("# layers=3", "# layers=3\n# layers=3", ":4: '# layers=' was expected only once");
+    refuse("# model=test model", "# model=a\n# model=b", ":3: '# model=' was expected only once");
+    refuse("# model=test model", "# model=a\x1b[2J", ":2: '# model=' needs a name without control");
+    refuse("# layers=3", "# layers=many", ":3: '# layers=' needs a whole number above 0");
     refuse("kind,turn", "kind,tern", ":9: a column 'turn' was expected");
     refuse("r,0,0,0,0,1,0,5,0.75", "r,0,0,0,0,1,0,8,0.75", ":10: expert must be below 8");
     refuse("r,0,0,0,0,1,0,5,0.75", "r,0,0,0,0,0,0,5,0.75", ":10: layer 0 has no routed experts");
@@ -109,6 +114,19 @@ static void a_broken_trace_is_refused_with_its_line(void **state)
     refuse("p,0,0,0,1,2,1,1,-2", "p,0,0,0,1,2,3,1,-2", ":14: rank 1 expected");
     refuse("# end rows=8", "# end rows=8\nr,0,1,1,2,2,1,2,0.5", ":19: nothing expected after");
     refuse("p,0,0,0,1,2,0,6,-1.5", "# a remark", "a comment between rows");
+}
+
+static void predictions_alone_are_no_trace(void **state)
+{
+    (void)state;
+    struct diag dg;
+    struct trace *t;
+    write_file(temp_path("guesses.csv"), "# memwall-trace 1\n# model=m\n# layers=1\n# experts=2\n"
+                                         "# top_k=1\n# layer=0 expert_bytes=1 dense_bytes=1\n"
+                                         "kind,turn,phase,pass,step,layer,slot,expert,weight\n"
+                                         "p,0,0,0,0,0,0,0,1\n# end rows=1\n");
+    assert_int_equal(trace_load(&t, temp_path("guesses.csv"), &dg), ST_PARSE);
+    assert_non_null(strstr(dg.text, "guesses.csv: a trace without routing rows"));
 }
 
 static void a_step_may_not_go_back_within_a_layer(void **state)
@@ -177,6 +195,51 @@ static void route_trace_v1_becomes_passes_of_prefill_and_decode(void **state)
     trace_free(t);
 }
 
+static void a_bad_route_trace_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    static const char good[] = "# route_trace v1\n"
+                               "# model=/d/g.gguf arch=g n_layer=1 n_expert=4 n_expert_used=2\n"
+                               "# layer=0 expert_bytes=100 dense_bytes=44\n"
+                               "turn,phase,step,layer,slot,expert,weight\n"
+                               "0,0,0,0,0,1,0.5\n"
+                               "0,0,0,0,1,2,0.5\n";
+    static const struct {
+        const char *from, *to, *reason;
+    } bad[] = {
+        {"# layer=0", "# model=x n_layer=1 n_expert=4 n_expert_used=2\n# layer=0",
+         ":3: '# model='"},
+        {"0,0,0,0,1,2,", "# model=x n_layer=1 n_expert=4 n_expert_used=3\n0,0,0,0,1,2,",
+         ":6: '# model='"},
+        {"0,0,0,0,1,2,", "# layer=1 expert_bytes=1 dense_bytes=1\n0,0,0,0,1,2,", ":6: '# layer='"},
+        {"used=2", "used=0", ":5: n_expert must be 1..65535 and n_expert_used 1..n_expert"},
+        {"/d/g.gguf", "/d/", ":5: model= was expected to name a file"},
+        {"g.gguf", "g\x1b.gguf", ":2: '# model=' needs a name without control"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct diag dg;
+        struct trace *t;
+        char text[1024];
+        const char *at = strstr(good, bad[i].from);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, bad[i].to,
+                 at + strlen(bad[i].from));
+        write_file(temp_path("route.csv"), text);
+        assert_int_equal(trace_load(&t, temp_path("route.csv"), &dg), ST_PARSE);
+        if (!strstr(dg.text, bad[i].reason))
+            fail_msg("'%s' was expected, not '%s'", bad[i].reason, dg.text);
+    }
+}
+
+static void a_pipe_is_refused_because_a_trace_is_read_twice(void **state)
+{
+    (void)state;
+    struct diag dg;
+    struct trace *t;
+    assert_int_equal(mkfifo(temp_path("pipe.csv"), 0600), 0);
+    assert_int_equal(trace_load(&t, temp_path("pipe.csv"), &dg), ST_IO);
+    assert_non_null(strstr(dg.text, ": a regular file is expected"));
+}
+
 static void a_truncated_route_trace_is_refused(void **state)
 {
     (void)state;
@@ -234,6 +297,16 @@ static void a_bad_esft_folder_is_refused(void **state)
         if (!strstr(dg.text, bad[i].reason))
             fail_msg("'%s' was expected, not '%s'", bad[i].reason, dg.text);
     }
+    /* A file that is there but cannot be read must not end the list of layers. */
+    write_file(file, "1\t2\t3\t4\t5\t6\t\t1\t1\t1\t1\t1\t1\n");
+    snprintf(file, sizeof file, "%s/expert_weights_2.txt", dir);
+    assert_int_equal(symlink("expert_weights_2.txt", file), 0);
+    assert_int_equal(trace_load(&t, dir, &dg), ST_IO);
+    assert_non_null(strstr(dg.text, "expert_weights_2.txt: cannot be opened: Too many levels"));
+    assert_int_equal(remove(file), 0);
+    assert_int_equal(mkfifo(file, 0600), 0);
+    assert_int_equal(trace_load(&t, dir, &dg), ST_IO);
+    assert_non_null(strstr(dg.text, "expert_weights_2.txt: a regular file is expected"));
 }
 
 static void oracle_general_says_when_each_object_comes_next(void **state)
@@ -297,9 +370,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trace_is_read_as_it_is_written),
         cmocka_unit_test(a_broken_trace_is_refused_with_its_line),
+        cmocka_unit_test(predictions_alone_are_no_trace),
         cmocka_unit_test(a_step_may_not_go_back_within_a_layer),
         cmocka_unit_test(weights_are_exact_decimals),
         cmocka_unit_test(route_trace_v1_becomes_passes_of_prefill_and_decode),
+        cmocka_unit_test(a_bad_route_trace_is_refused_with_its_line),
+        cmocka_unit_test(a_pipe_is_refused_because_a_trace_is_read_twice),
         cmocka_unit_test(a_truncated_route_trace_is_refused),
         cmocka_unit_test(esft_folders_become_one_turn_a_text),
         cmocka_unit_test(a_bad_esft_folder_is_refused),

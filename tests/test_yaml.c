@@ -323,6 +323,63 @@ static void only_a_regular_file_of_at_most_4_mib_is_read(void **state)
     assert_string_equal(dg.text, "no/such.yaml: cannot be opened: No such file or directory");
 }
 
+static void a_text_is_one_line_without_control_characters(void **state)
+{
+    struct loaded l;
+    (void)state;
+    assert_ok(load(&l, "source: |\n  one\n  two\tthree\n", NULL, NULL));
+    assert_string_equal(l.m.source, "one two three");
+    unload(&l);
+    static const char *const bad[] = {"source: \"a\\x1b[31m\"\n", "source: \"a\\u009bm\"\n",
+                                      "source: \"a\\rb\"\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(load(&l, bad[i], NULL, NULL), ST_PARSE);
+        assert_string_equal(dg.text,
+                            "x.yaml:1: source: a text without control characters is expected");
+        unload(&l);
+    }
+    assert_int_equal(load(&l, sample, "source", "a\x1b[31m"), ST_PARSE);
+    unload(&l);
+}
+
+static void null_in_quotes_is_a_text(void **state)
+{
+    struct loaded l;
+    (void)state;
+    assert_int_equal(load(&l, "source: null\n", NULL, NULL), ST_PARSE);
+    unload(&l);
+    assert_ok(load(&l, "source: \"null\"\n", NULL, NULL));
+    assert_string_equal(l.m.source, "null");
+    unload(&l);
+}
+
+static void any_text_that_is_written_can_be_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *written, *read;
+    } cases[] = {{"plain", "plain"},
+                 {"a: \"b\" \\ {c} # d", "a: \"b\" \\ {c} # d"},
+                 {"null", "null"},
+                 {"one\ntwo\x1b[0m\xc2\x9b", "one two [0m "},
+                 {"caf\xc3\xa9 caf\xe9", "caf\xc3\xa9 caf\xef\xbf\xbd"},
+                 {"\xef\xbb\xbfmark\xef\xbf\xbf", "\xef\xbf\xbdmark\xef\xbf\xbd"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct loaded l;
+        char *text;
+        size_t bytes;
+        FILE *f = open_memstream(&text, &bytes);
+        fputs("source: ", f);
+        yaml_write_text(f, cases[i].written);
+        fputc('\n', f);
+        fclose(f);
+        assert_ok(load(&l, text, NULL, NULL));
+        assert_string_equal(l.m.source, cases[i].read);
+        unload(&l);
+        free(text);
+    }
+}
+
 static void an_override_replaces_a_value_and_owns_up_to_it(void **state)
 {
     struct loaded l;
@@ -479,6 +536,9 @@ int main(void)
         cmocka_unit_test(yaml_that_hides_something_is_refused),
         cmocka_unit_test(nesting_ends_at_32_levels),
         cmocka_unit_test(only_a_regular_file_of_at_most_4_mib_is_read),
+        cmocka_unit_test(a_text_is_one_line_without_control_characters),
+        cmocka_unit_test(null_in_quotes_is_a_text),
+        cmocka_unit_test(any_text_that_is_written_can_be_read),
         cmocka_unit_test(an_override_replaces_a_value_and_owns_up_to_it),
         cmocka_unit_test(the_last_of_several_overrides_holds),
         cmocka_unit_test(an_override_passes_the_checks_of_the_file),

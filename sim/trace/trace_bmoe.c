@@ -32,10 +32,18 @@ static enum status on_comment(void *self, size_t line, const char *text, size_t 
                               struct diag *dg)
 {
     struct reading *r = self;
-    if (length >= 8 && memcmp(text, "# model=", 8) == 0) {
-        free(r->model);
-        r->model = trace_comment_text(text, length, "model", false);
-        if (!r->model || !trace_comment_u64(text, length, "n_layer", &r->layers) ||
+    bool model = length >= 8 && memcmp(text, "# model=", 8) == 0;
+    bool layer = length >= 8 && memcmp(text, "# layer=", 8) == 0;
+    if (r->begun && (model || layer))
+        return diag_set(dg, ST_PARSE, "%s:%zu: '%.8s' was expected before the rows", r->path, line,
+                        text);
+    if (model && r->model)
+        return diag_set(dg, ST_PARSE, "%s:%zu: '# model=' was expected only once", r->path, line);
+    if (model) {
+        enum status st = trace_comment_model(&r->model, r->path, line, text, length, false, dg);
+        if (st != ST_OK)
+            return st;
+        if (!trace_comment_u64(text, length, "n_layer", &r->layers) ||
             !trace_comment_u64(text, length, "n_expert", &r->experts) ||
             !trace_comment_u64(text, length, "n_expert_used", &r->top_k))
             return diag_set(
@@ -43,7 +51,7 @@ static enum status on_comment(void *self, size_t line, const char *text, size_t 
                 "%s:%zu: expected model=, n_layer=, n_expert= and n_expert_used=", r->path, line);
         return ST_OK;
     }
-    if (length >= 8 && memcmp(text, "# layer=", 8) == 0)
+    if (layer)
         return trace_comment_layer(r->path, line, text, length, r->layer, &r->layers_seen, dg);
     return ST_OK;
 }
@@ -65,13 +73,16 @@ static enum status begin(struct reading *r, size_t line, struct diag *dg)
         return diag_set(dg, ST_PARSE,
                         "%s:%zu: '# model=' and one '# layer=' line a layer must come first",
                         r->path, line);
-    if (r->experts > TRACE_EXPERTS_MAX || r->top_k > r->experts)
+    if (r->experts > TRACE_EXPERTS_MAX || r->top_k > r->experts || r->top_k == 0)
         return diag_set(dg, ST_PARSE,
-                        "%s:%zu: n_expert must be 1..%d and n_expert_used at most n_expert",
-                        r->path, line, TRACE_EXPERTS_MAX);
+                        "%s:%zu: n_expert must be 1..%d and n_expert_used 1..n_expert", r->path,
+                        line, TRACE_EXPERTS_MAX);
     r->begun = true;
-    return trace_builder_new(&r->builder, model_name(r->model), (uint32_t)r->layers,
-                             (uint32_t)r->experts, (uint32_t)r->top_k, r->layer, dg);
+    const char *name = model_name(r->model);
+    if (!*name)
+        return diag_set(dg, ST_PARSE, "%s:%zu: model= was expected to name a file", r->path, line);
+    return trace_builder_new(&r->builder, name, (uint32_t)r->layers, (uint32_t)r->experts,
+                             (uint32_t)r->top_k, r->layer, dg);
 }
 
 static bool is_new_pass(const uint64_t *last, const uint64_t *now)

@@ -7,13 +7,19 @@
  * 8,650,752 parameters in BF16. */
 #include "sim/trace/trace_file.h"
 
+#include "base/infile.h"
+
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { EXPERTS = 64, TOP_K = 6, LAYERS_MAX = 512 };
-#define EXPERT_BYTES UINT64_C(17301504) /* 3 * 2048 * 1408 parameters of 2 bytes */
+#define FILE_BYTES_MAX ((off_t)1 << 30)
+#define EXPERT_BYTES   UINT64_C(17301504) /* 3 * 2048 * 1408 parameters of 2 bytes */
 
 struct source {
     char path[512];
@@ -22,25 +28,37 @@ struct source {
     size_t number;    /* of that line */
 };
 
-static enum status read_text(struct source *s, struct diag *dg)
+/* *found is false, and nothing read, if there is no such file. */
+static enum status read_text(struct source *s, bool *found, struct diag *dg)
 {
-    FILE *f = fopen(s->path, "rb");
-    if (!f)
-        return diag_errno(dg, s->path, "cannot be opened");
-    enum status st = ST_OK;
-    long size = fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
-    rewind(f);
-    if (size < 0 || size > (1L << 30))
+    struct stat info;
+    *found = stat(s->path, &info) == 0 || errno != ENOENT;
+    if (!*found)
+        return ST_OK;
+    int fd;
+    enum status st = infile_open(&fd, s->path, INFILE_REGULAR, dg);
+    if (st != ST_OK)
+        return st;
+    FILE *f = fdopen(fd, "rb");
+    size_t size = 0;
+    if (!f || fstat(fd, &info) != 0)
+        st = diag_errno(dg, s->path, "cannot be examined");
+    else if (info.st_size > FILE_BYTES_MAX)
         st = diag_set(dg, ST_PARSE, "%s: expected a text file of at most 1 GiB", s->path);
-    else if (!(s->text = malloc((size_t)size + 1)))
+    else if (!(s->text = malloc((size_t)info.st_size + 1)))
         st = diag_no_memory(dg);
-    else if (fread(s->text, 1, (size_t)size, f) != (size_t)size)
-        st = diag_errno(dg, s->path, "cannot be read");
-    else if (memchr(s->text, 0, (size_t)size))
-        st = diag_set(dg, ST_PARSE, "%s: expected text, found a NUL byte", s->path);
     else
+        size = fread(s->text, 1, (size_t)info.st_size, f);
+    if (st == ST_OK && ferror(f))
+        st = diag_errno(dg, s->path, "cannot be read");
+    if (st == ST_OK && memchr(s->text, 0, size))
+        st = diag_set(dg, ST_PARSE, "%s: expected text, found a NUL byte", s->path);
+    if (s->text)
         s->text[size] = 0;
-    fclose(f);
+    if (f)
+        fclose(f);
+    else
+        close(fd);
     s->line = s->text;
     s->number = 1;
     return st;
@@ -153,15 +171,12 @@ static enum status open_sources(struct source *s, uint32_t *layers, const char *
             snprintf(next->path, sizeof next->path, "%s/expert_weights_%u.txt", dir, *layers + 1);
         if (n < 0 || (size_t)n >= sizeof next->path)
             return diag_set(dg, ST_PARSE, "%s: the path is too long", dir);
-        FILE *f = fopen(next->path, "rb");
-        if (!f)
-            break;
-        fclose(f);
-        enum status st = read_text(next, dg);
-        if (st != ST_OK) {
-            ++*layers;
+        bool found;
+        enum status st = read_text(next, &found, dg);
+        if (st != ST_OK)
             return st;
-        }
+        if (!found)
+            break;
     }
     if (*layers == 0)
         return diag_set(dg, ST_PARSE, "%s: a folder; expected expert_weights_1.txt in it", dir);

@@ -20,6 +20,10 @@ const char *trace_weight_print(char buffer[TRACE_WEIGHT_TEXT_MAX], int64_t weigh
 bool trace_comment_u64(const char *text, size_t length, const char *key, uint64_t *out);
 /* `key=TEXT` up to the next blank or, if `to_end`, to the end of the line; allocated. */
 char *trace_comment_text(const char *text, size_t length, const char *key, bool to_end);
+/* The name behind `model=`, which must be one and without control characters; allocated. */
+MUST_CHECK enum status trace_comment_model(char **out, const char *path, size_t line,
+                                           const char *text, size_t length, bool to_end,
+                                           struct diag *dg);
 /* A `# layer=L expert_bytes=N dense_bytes=N` line: checks that L is the next one. */
 MUST_CHECK enum status trace_comment_layer(const char *path, size_t line, const char *text,
                                            size_t length, struct trace_layer *layer,

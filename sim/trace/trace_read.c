@@ -1,10 +1,14 @@
 /* trace_read.c -- the memwall trace format, read strictly: see trace.h for the format. */
 #include "sim/trace/trace_file.h"
 
+#include "base/infile.h"
+#include "base/utf8.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 bool trace_weight_parse(struct csv_field f, int64_t *out)
 {
@@ -84,6 +88,22 @@ char *trace_comment_text(const char *text, size_t length, const char *key, bool 
     return NULL;
 }
 
+enum status trace_comment_model(char **out, const char *path, size_t line, const char *text,
+                                size_t length, bool to_end, struct diag *dg)
+{
+    char *model = trace_comment_text(text, length, "model", to_end);
+    bool fit = model != NULL;
+    for (const char *c = model; fit && *c; c++)
+        fit = !utf8_is_control(c, utf8_length(c));
+    if (!fit) {
+        free(model);
+        return diag_set(dg, ST_PARSE, "%s:%zu: '# model=' needs a name without control characters",
+                        path, line);
+    }
+    *out = model;
+    return ST_OK;
+}
+
 enum status trace_comment_layer(const char *path, size_t line, const char *text, size_t length,
                                 struct trace_layer *layer, uint32_t *layer_count, struct diag *dg)
 {
@@ -131,6 +151,43 @@ static enum status on_end(struct reading *r, size_t line, const char *text, size
     return ST_OK;
 }
 
+/* The line says `key`: it begins with "# key=". */
+static bool says(const char *text, size_t length, const char *key)
+{
+    size_t n = strlen(key);
+    return length > n + 2 && memcmp(text, "# ", 2) == 0 && memcmp(text + 2, key, n) == 0 &&
+           text[n + 2] == '=';
+}
+
+/* A line `# key=value` before the rows. */
+static enum status on_key(struct reading *r, size_t line, const char *text, size_t length,
+                          struct diag *dg)
+{
+    const struct {
+        const char *key;
+        uint64_t *value;
+    } numbers[] = {{"layers", &r->layers}, {"experts", &r->experts}, {"top_k", &r->top_k}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (!says(text, length, numbers[i].key))
+            continue;
+        if (*numbers[i].value != 0)
+            return diag_set(dg, ST_PARSE, "%s:%zu: '# %s=' was expected only once", r->path, line,
+                            numbers[i].key);
+        if (!trace_comment_u64(text, length, numbers[i].key, numbers[i].value) ||
+            *numbers[i].value == 0)
+            return diag_set(dg, ST_PARSE, "%s:%zu: '# %s=' needs a whole number above 0", r->path,
+                            line, numbers[i].key);
+        return ST_OK;
+    }
+    if (!says(text, length, "model"))
+        return memchr(text, '=', length)
+                   ? ST_OK /* further keys are welcome: how the trace was made, say */
+                   : diag_set(dg, ST_PARSE, "%s:%zu: expected '# key=value'", r->path, line);
+    if (r->model)
+        return diag_set(dg, ST_PARSE, "%s:%zu: '# model=' was expected only once", r->path, line);
+    return trace_comment_model(&r->model, r->path, line, text, length, true, dg);
+}
+
 static enum status on_comment(void *self, size_t line, const char *text, size_t length,
                               struct diag *dg)
 {
@@ -151,19 +208,7 @@ static enum status on_comment(void *self, size_t line, const char *text, size_t 
                         line);
     if (length >= 8 && memcmp(text, "# layer=", 8) == 0)
         return trace_comment_layer(r->path, line, text, length, r->layer, &r->layers_seen, dg);
-    char *model = trace_comment_text(text, length, "model", true);
-    if (model) {
-        free(r->model);
-        r->model = model;
-        return ST_OK;
-    }
-    if (trace_comment_u64(text, length, "layers", &r->layers) ||
-        trace_comment_u64(text, length, "experts", &r->experts) ||
-        trace_comment_u64(text, length, "top_k", &r->top_k))
-        return ST_OK;
-    return memchr(text, '=', length)
-               ? ST_OK /* further keys are welcome: how the trace was made, say */
-               : diag_set(dg, ST_PARSE, "%s:%zu: expected '# key=value'", r->path, line);
+    return on_key(r, line, text, length, dg);
 }
 
 static enum status begin_rows(struct reading *r, size_t line, struct diag *dg)
@@ -231,8 +276,11 @@ enum status trace_read_memwall(struct trace **out, const char *path, struct diag
     if (st == ST_OK && !r.ended)
         st = diag_set(dg, ST_PARSE, "%s: truncated: '# end rows=N' is missing", path);
     if (st == ST_OK) {
-        st = trace_builder_finish(r.builder, out, dg);
+        struct diag why;
+        st = trace_builder_finish(r.builder, out, &why);
         r.builder = NULL;
+        if (st != ST_OK)
+            diag_set(dg, st, "%s: %s", path, why.text);
     }
     trace_builder_free(r.builder);
     free(r.model);
@@ -247,13 +295,17 @@ enum status trace_load(struct trace **out, const char *path, struct diag *dg)
         return diag_errno(dg, path, "cannot be read");
     if (S_ISDIR(info.st_mode))
         return trace_read_esft(out, path, dg);
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return diag_errno(dg, path, "cannot be opened");
+    int fd;
+    enum status st = infile_open(&fd, path, INFILE_REGULAR, dg); /* it is read twice */
+    if (st != ST_OK)
+        return st;
     char first[32] = "";
-    size_t got = fread(first, 1, sizeof first - 1, f);
-    first[got] = 0;
-    fclose(f);
+    ssize_t got = read(fd, first, sizeof first - 1);
+    if (got < 0)
+        st = diag_errno(dg, path, "cannot be read");
+    close(fd);
+    if (st != ST_OK)
+        return st;
     if (strncmp(first, "# route_trace v1", 16) == 0)
         return trace_read_bmoe(out, path, dg);
     if (strncmp(first, "# memwall-trace 1", 17) == 0)
