@@ -30,7 +30,7 @@ struct diag {
 
 /* Records the reason and returns `status`, so that a failing function can end with it:
  * `return diag_set(dg, ST_PARSE, "%s:%zu: unknown key '%s'", path, line, key);`
- * Control characters in the formatted text are replaced by '?', so the reason stays one line. */
+ * A text that does not fit loses its middle. Control characters in the formatted text are replaced by '?', so the reason stays one line. */
 enum status diag_set(struct diag *dg, enum status status, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* The common case of an allocation that failed. */
