@@ -6,8 +6,6 @@
  * beyond which no description goes (device_schema.c). */
 #include "devices/device.h"
 
-#include <assert.h>
-
 typedef unsigned __int128 wide;
 
 #define NS_PER_S    UINT64_C(1000000000)
@@ -20,6 +18,12 @@ typedef unsigned __int128 wide;
 static uint64_t at_most(uint64_t x, uint64_t limit)
 {
     return x < limit ? x : limit;
+}
+
+/* A description has no rate of 0, but a rate that was scaled down may have come to it. */
+static uint64_t at_least_one(uint64_t rate)
+{
+    return rate ? rate : 1;
 }
 
 static uint64_t saturated(wide x)
@@ -40,7 +44,7 @@ static uint64_t nand_Bps(const struct storage *s)
         return UINT64_MAX;
     wide bus = (wide)s->channels.amount * s->bus_bandwidth.amount;
     wide planes = (wide)s->channels.amount * s->dies_per_channel.amount * s->planes.amount;
-    wide array = planes * s->page_bytes.amount * NS_PER_S / s->read_time.amount;
+    wide array = planes * s->page_bytes.amount * NS_PER_S / at_least_one(s->read_time.amount);
     return at_most(saturated(bus < array ? bus : array), RATE_MAX);
 }
 
@@ -52,7 +56,7 @@ static uint64_t pipe_Bps(const struct storage *s)
         pipe = at_most(pipe, at_most(s->bandwidth.amount, RATE_MAX));
     if (s->link_bandwidth.given)
         pipe = at_most(pipe, s->link_bandwidth.amount);
-    return pipe;
+    return at_least_one(pipe);
 }
 
 /* One read takes numerator/denominator ns; 0/1 if nothing about a lane is known. */
@@ -68,8 +72,7 @@ static struct read_time read_time(const struct storage *s, uint64_t bytes)
     uint64_t latency = fixed->given ? at_most(fixed->amount, LATENCY_MAX) : 0;
     if (!s->lane_bandwidth.given)
         return (struct read_time){latency, 1};
-    uint64_t lane = at_most(s->lane_bandwidth.amount, RATE_MAX);
-    assert(lane > 0);
+    uint64_t lane = at_least_one(at_most(s->lane_bandwidth.amount, RATE_MAX));
     return (struct read_time){(wide)latency * lane + (wide)bytes * NS_PER_S, lane};
 }
 

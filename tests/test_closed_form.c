@@ -205,6 +205,23 @@ static void extreme_arguments_stay_in_range(void **state)
     assert_int_equal(storage_closed_rate_Bps(&s, 0, 1), 0);
 }
 
+static void a_rate_that_was_scaled_to_nothing_is_slow_but_defined(void **state)
+{
+    (void)state;
+    struct storage s = {.bandwidth = given(0), .lane_bandwidth = given(0), .iops = given(0)};
+    assert_int_equal(storage_closed_burst_ns(&s, 1, 10, 1), UINT64_C(10000000000));
+    s.iops.given = false;
+    assert_int_equal(storage_closed_rate_Bps(&s, 10, 1), 1);
+    struct storage n = {.model = STORAGE_NAND,
+                        .channels = given(1),
+                        .dies_per_channel = given(1),
+                        .planes = given(1),
+                        .page_bytes = given(4096),
+                        .read_time = given(0),
+                        .bus_bandwidth = given(0)};
+    assert_int_equal(storage_closed_rate_Bps(&n, 10, 1), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +235,7 @@ int main(void)
         cmocka_unit_test(the_rate_is_monotone_in_everything),
         cmocka_unit_test(a_burst_is_never_faster_than_the_rate_allows),
         cmocka_unit_test(extreme_arguments_stay_in_range),
+        cmocka_unit_test(a_rate_that_was_scaled_to_nothing_is_slow_but_defined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
