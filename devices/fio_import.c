@@ -35,6 +35,8 @@ static const char *option(const struct job *j, const char *name, const char *oth
     return NULL;
 }
 
+#define NUMBER_MAX ((uint64_t)1 << 54) /* 16 million GiB: beyond any block */
+
 /* A whole number with fio's suffix (k, m, g: powers of 1024; also ki, kb, kib). */
 static bool fio_number(const char *text, uint64_t *out)
 {
@@ -52,7 +54,7 @@ static bool fio_number(const char *text, uint64_t *out)
         end += (*end | 0x20) == 'i';
     }
     end += (*end | 0x20) == 'b';
-    if (*end || n == 0 || n > UINT64_MAX >> 40)
+    if (*end || n == 0 || n > NUMBER_MAX >> shift)
         return false;
     *out = (uint64_t)n << shift;
     return true;

@@ -112,6 +112,18 @@ static void the_depth_of_a_synchronous_engine_is_its_number_of_jobs(void **state
     fio_table_free(&t);
 }
 
+static void a_block_size_may_be_given_in_bytes_however_large(void **state)
+{
+    (void)state;
+    static const struct written job = {
+        "d", 0, RANDOM "\"bs\" : \"67108864\"", UINT64_C(64) << 20, 2e9, 30000000};
+    struct diag dg;
+    struct fio_table t = {0};
+    assert_ok(fio_import(&t, fio_file("large.json", &job, 1), &dg));
+    assert_int_equal(t.rows[0].bytes, 67108864);
+    fio_table_free(&t);
+}
+
 static void jobs_that_write_are_left_out_and_counted(void **state)
 {
     (void)state;
@@ -307,6 +319,7 @@ int main(void)
         cmocka_unit_test(a_job_becomes_a_row),
         cmocka_unit_test(clones_of_a_job_are_added_up),
         cmocka_unit_test(the_depth_of_a_synchronous_engine_is_its_number_of_jobs),
+        cmocka_unit_test(a_block_size_may_be_given_in_bytes_however_large),
         cmocka_unit_test(jobs_that_write_are_left_out_and_counted),
         cmocka_unit_test(a_run_that_does_not_mean_what_it_says_is_refused),
         cmocka_unit_test(a_file_that_is_not_fios_is_refused),
