@@ -99,6 +99,10 @@ static enum status open_stream(struct outfile *f, struct diag *dg)
         if (access(f->path, W_OK))
             return diag_errno(dg, f->path, "cannot be written");
         f->target = realpath(f->path, NULL);
+    } else if (errno != ENOENT) {
+        return diag_errno(dg, f->path, "cannot be written");
+    } else if (lstat(f->path, &st) == 0) { /* a rename would replace the link itself */
+        return diag_set(dg, ST_IO, "%s: cannot be written: a symbolic link to nothing", f->path);
     } else {
         f->target = strdup(f->path);
     }

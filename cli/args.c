@@ -153,6 +153,9 @@ static enum status take(struct setting *s, const char *text, struct diag *dg)
         return diag_set(dg, ST_USAGE, "--%s is given twice", s->option->name);
     s->given = true;
     s->text = text;
+    if (s->option->type == OPTION_TEXT && strlen(text) < s->option->min)
+        return diag_set(dg, ST_USAGE, "--%s needs a value (%s)", s->option->name,
+                        s->option->argument);
     if (s->option->type == OPTION_COUNT || s->option->type == OPTION_SIZE)
         return read_number(s, dg);
     return s->option->type == OPTION_CHOICE ? read_choice(s, dg) : ST_OK;

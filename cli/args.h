@@ -8,7 +8,7 @@
 
 enum option_type {
     OPTION_FLAG,
-    OPTION_TEXT,
+    OPTION_TEXT,    /* of at least `min` bytes */
     OPTION_COUNT,   /* whole number within min..max (max 0: no limit) */
     OPTION_SIZE,    /* 4GiB; a bare number is bytes */
     OPTION_CHOICE,  /* one of `choices`; args_count gives its position */

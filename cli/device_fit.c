@@ -38,7 +38,7 @@ static const struct option options[] = {
      0, 0, false},
     {"out", OPTION_TEXT, "FILE", "write a storage description a device can name as its part", NULL,
      NULL, 0, 0, false},
-    {"name", OPTION_TEXT, "TEXT", "what the description calls the drive", "drive", NULL, 0, 0,
+    {"name", OPTION_TEXT, "TEXT", "what the description calls the drive", "drive", NULL, 1, 0,
      false},
     FIT_REPORT_OPTIONS,
     {0}};

@@ -85,7 +85,7 @@ static enum status run(struct args *a, struct diag *dg)
 static const struct option options[] = {
     {"out", OPTION_TEXT, "FILE", "write a storage description a device can name as its part", NULL,
      NULL, 0, 0, false},
-    {"name", OPTION_TEXT, "TEXT", "what the description calls the drive", "drive", NULL, 0, 0,
+    {"name", OPTION_TEXT, "TEXT", "what the description calls the drive", "drive", NULL, 1, 0,
      false},
     FIT_REPORT_OPTIONS,
     {0}};

@@ -154,7 +154,9 @@ static int run(const struct command *c, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error to report, not a silent death */
+    /* A closed pipe and a file that may grow no further are errors to report, not a silent death. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0)
         return print_overview();
     if (strcmp(argv[1], "--version") == 0) {

@@ -84,6 +84,7 @@ const struct command command_model_import = {
     .usage = "FILE [--out F.yaml]",
     .example = "memwall model import tests/data/tiny/config.json",
     .options = options,
+    .no_set = true,
     .positional_min = 1,
     .positional_max = 1,
     .run = run,

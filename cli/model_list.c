@@ -74,6 +74,7 @@ const struct command command_model_list = {
     .usage = "[--quant Q]",
     .example = "memwall model list --quant q4_k_m",
     .options = options,
+    .no_set = true,
     .positional_min = 0,
     .positional_max = 0,
     .run = run,

@@ -7,8 +7,9 @@
 
 /* ---- files that are not what they should be ---- */
 
-enum bad { MISSING, FOLDER, EMPTY, BINARY, PROSE, BAD_COUNT };
-static const char *const bad_name[BAD_COUNT] = {"missing", "folder", "empty", "binary", "prose"};
+enum bad { MISSING, FOLDER, PIPE, EMPTY, BINARY, PROSE, BAD_COUNT };
+static const char *const bad_name[BAD_COUNT] = {"missing", "folder", "pipe",
+                                                "empty",   "binary", "prose"};
 
 /* A bad file whose name ends as `ending` says. */
 static void make_bad(char path[160], enum bad kind, const char *ending)
@@ -18,6 +19,8 @@ static void make_bad(char path[160], enum bad kind, const char *ending)
     strcpy(path, temp_path(name));
     if (kind == FOLDER)
         (void)mkdir(path, 0777); /* it may be there from the command before */
+    else if (kind == PIPE)
+        (void)mkfifo(path, 0600); /* nobody writes to it */
     else if (kind == EMPTY)
         write_file(path, "");
     else if (kind == PROSE)
@@ -170,7 +173,44 @@ static void a_name_that_is_not_in_the_catalogue_gets_the_nearest_as_a_hint(void 
     expect_refusal("model show kimi-k3 --quant q4_k_x", EXIT_FAILED, "'q4_k_x'");
 }
 
+static void a_name_that_says_nothing_is_misuse(void **state)
+{
+    (void)state;
+    expect_refusal("device fit tests/data/rates.csv --name ''", EXIT_MISUSE,
+                   "--name needs a value");
+    expect_refusal("device import tests/data/fio.json --name ''", EXIT_MISUSE,
+                   "--name needs a value");
+}
+
+static void any_name_makes_a_part_that_can_be_read(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"null", "\x1b[31mred", "caf\xe9", "a\tb\x7f", "\"\\: {#"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char arguments[400];
+        snprintf(arguments, sizeof arguments,
+                 "device fit tests/data/rates.csv --name '%s' --out %s", names[i],
+                 temp_path("part.yaml"));
+        struct run r = run_memwall(arguments);
+        assert_int_equal(r.exit_code, 0);
+        run_free(&r);
+        snprintf(arguments, sizeof arguments, "device show %s", temp_path("part.yaml"));
+        r = run_memwall(arguments);
+        if (r.exit_code != 0 || strchr(r.out, '\x1b'))
+            fail_msg("%s: %s", names[i], r.err);
+        run_free(&r);
+    }
+}
+
 /* ---- overrides ---- */
+
+static void a_command_without_descriptions_refuses_overrides(void **state)
+{
+    (void)state;
+    expect_refusal("model list --set layers=2", EXIT_MISUSE, "reads no description");
+    expect_refusal("model import tests/data/tiny/config.json --set layers=2", EXIT_MISUSE,
+                   "reads no description");
+}
 
 static void an_override_that_fits_nothing_is_refused_with_its_text(void **state)
 {
@@ -260,8 +300,7 @@ static void a_limit_on_file_sizes_leaves_no_half_written_file(void **state)
     char folder[160], command[512];
     strcpy(folder, temp_path("limit"));
     assert_int_equal(mkdir(folder, 0777), 0);
-    snprintf(command, sizeof command,
-             "trap '' XFSZ; ulimit -f 16; $MEMWALL trace convert %s --out %s/result",
+    snprintf(command, sizeof command, "ulimit -f 16; $MEMWALL trace convert %s --out %s/result",
              large_trace_path(), folder);
     expect_shell_refusal(command, EXIT_FAILED, "File too large");
     assert_int_equal(count_files(folder), 0);
@@ -331,6 +370,9 @@ int main(void)
         cmocka_unit_test(a_trace_with_one_wrong_row_is_refused_with_its_line),
         cmocka_unit_test(a_cache_that_holds_no_batch_is_refused_with_the_least),
         cmocka_unit_test(a_name_that_is_not_in_the_catalogue_gets_the_nearest_as_a_hint),
+        cmocka_unit_test(a_name_that_says_nothing_is_misuse),
+        cmocka_unit_test(any_name_makes_a_part_that_can_be_read),
+        cmocka_unit_test(a_command_without_descriptions_refuses_overrides),
         cmocka_unit_test(an_override_that_fits_nothing_is_refused_with_its_text),
         cmocka_unit_test(a_full_disk_fails_every_command_that_prints),
         cmocka_unit_test(a_full_disk_under_an_output_file_is_reported),

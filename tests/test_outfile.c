@@ -136,6 +136,23 @@ static void a_symbolic_link_is_followed(void **state)
     assert_true(S_ISLNK(st.st_mode));
 }
 
+static void a_symbolic_link_to_nothing_or_in_a_circle_is_left_alone(void **state)
+{
+    static const char *const to[] = {"link-to-nowhere.csv", "circle.csv"};
+    static const char *const reason[] = {"a symbolic link to nothing", "Too many levels"};
+    (void)state;
+    const char *link = temp_path("circle.csv");
+    for (size_t i = 0; i < 2; i++) {
+        struct stat st;
+        assert_int_equal(symlink(to[i], link), 0);
+        assert_int_equal(write_text(link, "x"), ST_IO);
+        assert_non_null(strstr(dg.text, reason[i]));
+        assert_int_equal(lstat(link, &st), 0);
+        assert_true(S_ISLNK(st.st_mode));
+        assert_int_equal(remove(link), 0);
+    }
+}
+
 static void a_path_that_cannot_be_written_is_named(void **state)
 {
     struct outfile *f;
@@ -248,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_disk_that_fills_up_keeps_the_old_file),
         cmocka_unit_test(the_mode_is_that_of_the_umask_or_of_the_file_replaced),
         cmocka_unit_test(a_symbolic_link_is_followed),
+        cmocka_unit_test(a_symbolic_link_to_nothing_or_in_a_circle_is_left_alone),
         cmocka_unit_test(a_path_that_cannot_be_written_is_named),
         cmocka_unit_test(a_special_file_is_written_directly),
         cmocka_unit_test(a_dash_is_standard_output),
