@@ -5,6 +5,7 @@
 #include "cli/report.h"
 #include "cli/scenario.h"
 
+#include "base/json.h"
 #include "base/outfile.h"
 #include "base/progress.h"
 #include "sim/pipeline/forecast.h"
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const when_names[] = {"ordered", "idle", NULL};
 static const char *const overlap_names[] = {"serial", "expert", NULL};
 
 static const struct option options[] = {
@@ -36,6 +38,10 @@ static const struct option options[] = {
     {"evict", OPTION_CHOICE, "before|after", "when room is made (the profile's)", NULL, evict_names,
      0, 0, false},
     PREFETCH_OPTIONS,
+    {"prefetch-when", OPTION_CHOICE, "ordered|idle",
+     "at once, or (timed) only while the drive has nothing else to do, dropping what comes too "
+     "late",
+     "ordered", when_names, 0, 0, false},
     {"overlap", OPTION_CHOICE, "serial|expert", "what waits for what (the profile's)", NULL,
      overlap_names, 0, 0, false},
     {"threads", OPTION_COUNT, "N", "compute threads (the profile's)", NULL, NULL, 1, 4096, false},
@@ -65,6 +71,12 @@ static const struct option options[] = {
      0, 0, false},
     {"pressure", OPTION_TEXT, "SIZE@TIME[,..]", "applications that open while it runs: 2GiB@5s",
      NULL, NULL, 0, 0, false},
+    {"layers-out", OPTION_TEXT, "FILE",
+     "a CSV row a layer: hits, late hits, prefetches used and wasted", NULL, NULL, 0, 0, false},
+    {"resources-out", OPTION_TEXT, "FILE", "a CSV row a resource: busy, idle, bytes, operations",
+     NULL, NULL, 0, 0, false},
+    {"config-out", OPTION_TEXT, "FILE",
+     "the resolved configuration: every value with its kind and source", NULL, NULL, 0, 0, false},
     {"tokens-out", OPTION_TEXT, "FILE", "a CSV row a decode token", NULL, NULL, 0, 0, false},
     {NULL, OPTION_FLAG, NULL, NULL, NULL, NULL, 0, 0, false},
 };
@@ -116,6 +128,18 @@ static void inputs_free(struct inputs *in)
     preset_free(in->preset);
     timeline_free(in->timeline);
     free(in->pressure);
+}
+
+/* Timed prefetchers are marked: their decisions equal no replay. */
+static const char *prefetch_label(const struct inputs *in)
+{
+    static const char *const timed[] = {"gate (timed)", "heads (timed)", "oracle (timed)"};
+    if (!in->setup.prefetch)
+        return "none";
+    for (size_t i = 0; in->setup.prefetch_timed && i < 3; i++)
+        if (strncmp(timed[i], in->setup.prefetch->name, strlen(in->setup.prefetch->name)) == 0)
+            return timed[i];
+    return in->setup.prefetch->name;
 }
 
 static enum status read_time(uint64_t *ns, const struct args *a, const char *option,
@@ -222,6 +246,7 @@ static enum status load_inputs(struct inputs *in, struct args *a, struct diag *d
         st = timeline_new(&in->timeline, TIMELINE_CAPACITY_USUAL, dg);
     s->pressure = in->pressure;
     s->timeline = in->timeline;
+    s->prefetch_timed = args_count(a, "prefetch-when") == 1;
     s->warmup = args_count(a, "warmup");
     s->requests = args_count(a, "requests");
     s->batch = (uint32_t)args_count(a, "batch");
@@ -248,39 +273,140 @@ static enum status load_inputs(struct inputs *in, struct args *a, struct diag *d
     return st;
 }
 
-/* ---- the per-token file ---- */
+/* ---- files beside the row ---- */
 
 static void write_token(void *self, const struct pipeline_token *t)
 {
-    FILE *f = self;
-    fprintf(
-        f, "%" PRIu64 ",%.9f,%.9f,%.9f,%.9f,%.9f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
-        t->index, (double)t->start_ns / 1e9, (double)(t->end_ns - t->start_ns) / 1e9,
-        (double)t->compute_ns / 1e9, (double)t->io_ns / 1e9, (double)t->stall_ns / 1e9,
-        t->read_bytes, t->lookups, t->hits, t->late_hits);
+    FILE *f = outfile_stream(self);
+    fprintf(f,
+            "%" PRIu64 ",%.9f,%.9f,%.9f,%.9f,%.9f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+            ",%" PRIu64 "\n",
+            t->index, (double)t->start_ns / 1e9, (double)(t->end_ns - t->start_ns) / 1e9,
+            (double)t->compute_ns / 1e9, (double)t->io_ns / 1e9, (double)t->stall_ns / 1e9,
+            t->produced, t->read_bytes, t->lookups, t->hits, t->late_hits);
 }
 
-static enum status run_with_tokens(struct forecast *out, struct inputs *in, const struct args *a,
-                                   struct diag *dg)
+static void write_layer(void *self, const struct pipeline_layer *l)
 {
-    struct outfile *file = NULL;
-    enum status st = ST_OK;
-    if (args_given(a, "tokens-out")) {
-        st = outfile_open(&file, args_text(a, "tokens-out"), dg);
+    fprintf(outfile_stream(self),
+            "%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+            "\n",
+            l->layer, l->lookups, l->hits, l->late_hits, l->prefetches, l->prefetch_used,
+            l->prefetch_wasted, l->pollution);
+}
+
+static void write_resource(void *self, const struct pipeline_resource *x)
+{
+    fprintf(outfile_stream(self), "%s,%.9f,%.9f,%.9f,%" PRIu64 ",%" PRIu64 "\n", x->name,
+            (double)x->busy_ns / 1e9, (double)(x->span_ns - x->busy_ns) / 1e9,
+            x->span_ns ? (double)x->busy_ns / (double)x->span_ns : 0.0, x->bytes, x->operations);
+}
+
+/* The optional files, in one table: opened before the run, committed after it, gone if it fails. */
+enum side { SIDE_TOKENS, SIDE_LAYERS, SIDE_RESOURCES, SIDES };
+static const struct {
+    const char *option, *header;
+} sides[SIDES] = {
+    [SIDE_TOKENS] = {"tokens-out",
+                     "token,start_s,wall_s,compute_s,io_s,stall_s,produced,read_bytes,lookups,"
+                     "hits,late_hits\n"},
+    [SIDE_LAYERS] = {"layers-out",
+                     "layer,lookups,hits,late_hits,prefetches,prefetch_used,prefetch_wasted,"
+                     "pollution\n"},
+    [SIDE_RESOURCES] = {"resources-out",
+                        "resource,busy_s,idle_s,utilisation_ratio,bytes,operations\n"},
+};
+
+static enum status open_sides(struct outfile **file, const struct args *a, struct diag *dg)
+{
+    for (int i = 0; i < SIDES; i++) {
+        if (!args_given(a, sides[i].option))
+            continue;
+        enum status st = outfile_open(&file[i], args_text(a, sides[i].option), dg);
         if (st != ST_OK)
             return st;
-        fprintf(outfile_stream(file),
-                "token,start_s,wall_s,compute_s,io_s,stall_s,read_bytes,lookups,hits,late_hits\n");
-        in->setup.token = write_token;
-        in->setup.token_self = outfile_stream(file);
+        fputs(sides[i].header, outfile_stream(file[i]));
     }
-    st = forecast_run(out, &in->setup, args_count(a, "draws"), dg);
-    if (!file)
-        return st;
-    if (st == ST_OK)
-        return outfile_commit(file, dg);
-    outfile_abandon(file);
+    return ST_OK;
+}
+
+static enum status close_sides(struct outfile **file, enum status st, struct diag *dg)
+{
+    for (int i = 0; i < SIDES; i++) {
+        if (file[i] && st == ST_OK)
+            st = outfile_commit(file[i], dg);
+        else
+            outfile_abandon(file[i]);
+    }
     return st;
+}
+
+static enum status run_with_sides(struct forecast *out, struct inputs *in, const struct args *a,
+                                  struct diag *dg)
+{
+    struct outfile *file[SIDES] = {NULL};
+    struct pipeline_setup *s = &in->setup;
+    enum status st = open_sides(file, a, dg);
+    s->token = file[SIDE_TOKENS] ? write_token : NULL;
+    s->layer = file[SIDE_LAYERS] ? write_layer : NULL;
+    s->resource = file[SIDE_RESOURCES] ? write_resource : NULL;
+    s->token_self = file[SIDE_TOKENS];
+    s->layer_self = file[SIDE_LAYERS];
+    s->resource_self = file[SIDE_RESOURCES];
+    if (st == ST_OK)
+        st = forecast_run(out, s, args_count(a, "draws"), dg);
+    return close_sides(file, st, dg);
+}
+
+/* ---- the resolved configuration ---- */
+
+static void write_value(void *self, const char *path, struct value *v)
+{
+    FILE *f = self;
+    char text[QUANTITY_TEXT_MAX];
+    if (!v->given)
+        return;
+    fputs(",\n  ", f);
+    json_write_text(f, path);
+    fputs(": [", f);
+    json_write_text(f, quantity_print(text, v->amount, v->dim));
+    fprintf(f, ", \"%s\", ", value_kind_name(v->kind));
+    json_write_text(f, v->source ? v->source : "");
+    fputs("]", f);
+}
+
+static enum status write_config(struct inputs *in, const struct args *a, struct diag *dg)
+{
+    struct outfile *file;
+    const struct pipeline_setup *s = &in->setup;
+    if (!args_given(a, "config-out"))
+        return ST_OK;
+    enum status st = outfile_open(&file, args_text(a, "config-out"), dg);
+    if (st != ST_OK)
+        return st;
+    FILE *f = outfile_stream(file);
+    fprintf(f, "{\"memwall\": \"" MEMWALL_VERSION "\",\n \"model\": ");
+    json_write_text(f, s->model->name);
+    fprintf(f, ", \"quant\": ");
+    json_write_text(f, s->model->quant.name ? s->model->quant.name : "exact");
+    fprintf(f,
+            ", \"layers\": %zu, \"experts\": %" PRIu64 ", \"top_k\": %" PRIu64
+            ", \"weight_bytes\": %" PRIu64 ",\n \"routing\": ",
+            s->model->layer_count, model_experts(s->model), model_top_k(s->model),
+            model_weight_bytes(s->model));
+    json_write_text(f, s->trace ? args_text(a, "trace") : in->preset ? in->preset->name : "fixed");
+    fprintf(f,
+            ", \"policy\": \"%s\", \"scope\": \"%s\", \"evict\": \"%s\", \"prefetch\": \"%s\", "
+            "\"seed\": %" PRIu64 ",\n \"device\": {\"name\": ",
+            s->policy->name, scope_names[s->scope], evict_names[s->evict], prefetch_label(in),
+            s->seed);
+    json_write_text(f, s->device->name);
+    device_each_value(s->device, write_value, f);
+    fprintf(f, "},\n \"profile\": {\"name\": ");
+    json_write_text(f, in->profile->name);
+    profile_each_value(in->profile, write_value, f);
+    fprintf(f, "}}\n");
+    return outfile_commit(file, dg);
 }
 
 /* ---- the row ---- */
@@ -300,7 +426,7 @@ static void add_row(struct report *r, const struct inputs *in, const struct fore
     report_text(r, in->scenario.device->name);
     report_text(r, in->profile->name);
     report_text(r, in->setup.policy->name);
-    report_text(r, in->setup.prefetch ? in->setup.prefetch->name : "none");
+    report_text(r, prefetch_label(in));
     report_count(r, x->cache_bytes);
     report_count(r, x->tokens);
     report_number(r, (double)forecast_rate(x) / 1e6);
@@ -332,7 +458,9 @@ static enum status sim_command(struct args *a, struct diag *dg)
     if (st == ST_OK)
         st = report_open(&r, a, columns, sizeof columns / sizeof *columns, dg);
     if (st == ST_OK)
-        st = run_with_tokens(&f, &in, a, dg);
+        st = run_with_sides(&f, &in, a, dg);
+    if (st == ST_OK)
+        st = write_config(&in, a, dg);
     if (st == ST_OK && in.timeline)
         st = timeline_save(in.timeline, args_text(a, "timeline"), dg);
     if (st == ST_OK) {

@@ -88,6 +88,14 @@ void accounts_end(struct run *r)
     if (two)
         kernel_bytes += b.bytes;
     out->end_ns = evq_now_ns(r->q);
+    const struct meter *dram = flow_meter_load(r->net, r->dram);
+    r->dram_busy_ns = meter_busy_ns(dram, out->end_ns);
+    r->dram_bytes = (uint64_t)(meter_area(dram, out->end_ns) / NS_PER_S);
+    if (r->array) {
+        struct array_counts n = array_counts(r->array, out->end_ns);
+        r->flash_busy_ns = n.busy_ns;
+        r->flash_bytes = n.bytes;
+    }
     out->upper_ns = a.serial_ns + (two ? b.serial_ns : 0) + c.serial_ns + r->link_ns;
     if (!r->setup.given_io_ns && flash_Bps)
         out->lower_ns = time_for(c.bytes, flash_Bps);
@@ -103,6 +111,45 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static void report_layers(const struct run *r)
+{
+    const struct decide_layer *d = r->decide ? decide_by_layer(r->decide) : NULL;
+    for (uint32_t l = 0; d && r->setup.layer && l < r->model->layer_count; l++) {
+        if (r->expert_bytes[l] == 0)
+            continue;
+        struct pipeline_layer out = {l,
+                                     d[l].lookups,
+                                     d[l].hits,
+                                     r->layer_late[l],
+                                     d[l].prefetches,
+                                     d[l].prefetch_used,
+                                     d[l].prefetch_wasted,
+                                     d[l].pollution};
+        r->setup.layer(r->setup.layer_self, &out);
+    }
+}
+
+static void report_unit(const struct run *r, const struct unit *u, const char *name)
+{
+    struct unit_totals t = unit_totals(u);
+    struct pipeline_resource x = {name, t.busy_ns, r->result->end_ns, t.bytes, t.ops};
+    r->setup.resource(r->setup.resource_self, &x);
+}
+
+static void report_resources(const struct run *r)
+{
+    if (!r->setup.resource)
+        return;
+    report_unit(r, r->unit, r->machine.unit);
+    if (r->expert_unit != r->unit)
+        report_unit(r, r->expert_unit, "experts");
+    struct pipeline_resource dram = {"dram", r->dram_busy_ns, r->result->end_ns, r->dram_bytes, 0};
+    r->setup.resource(r->setup.resource_self, &dram);
+    struct pipeline_resource flash = {"storage", r->flash_busy_ns, r->result->end_ns,
+                                      r->flash_bytes, 0};
+    r->setup.resource(r->setup.resource_self, &flash);
+}
+
 void accounts_finish(struct run *r)
 {
     struct pipeline_result *out = r->result;
@@ -112,6 +159,7 @@ void accounts_finish(struct run *r)
         out->token_ns_p99 = r->token_ns[(r->pass_times * 99 + 99) / 100 - 1];
     }
     struct loader_counts c = loader_counts(r->loader, evq_now_ns(r->q));
+    out->stale_guesses = r->timed.dropped;
     out->read_bytes = c.bytes;
     out->copied_bytes = c.copied_bytes;
     if (r->decide)
@@ -122,6 +170,8 @@ void accounts_finish(struct run *r)
     out->peak_bytes =
         r->placement.dense_resident + r->placement.state + r->placement.buffers +
         (r->decide ? decide_peak_bytes(r->decide) : r->top_k * model_expert_bytes_max(r->model));
+    report_layers(r);
+    report_resources(r);
     out->events = evq_fired(r->q);
     out->fingerprint = evq_fingerprint(r->q);
     uint64_t busy = out->compute_ns, wait = out->stall_ns;

@@ -18,6 +18,7 @@
 static void begin_layer(struct run *r);
 static void routed(struct evq *q, void *self);
 static void proceed(struct run *r);
+static void feed_idle_drive(struct evq *q, void *self);
 
 /* ---- kernels ---- */
 
@@ -217,6 +218,8 @@ static void slot_landed(struct evq *q, void *self)
             r->choice[i].ready = true;
             r->pending_count--;
         }
+    if (r->setup.prefetch_timed)
+        feed_idle_drive(r->q, r);
     proceed(r);
 }
 
@@ -233,7 +236,9 @@ static void execute(struct run *r, const struct decision *d, size_t count)
                          .bytes = r->expert_bytes[d[i].key / r->experts],
                          .level = d[i].class_of == COMMAND_PREFETCH,
                          .operation =
-                             d[i].class_of == COMMAND_PREFETCH ? TIMELINE_PREFETCH : TIMELINE_READ};
+                             d[i].class_of == COMMAND_PREFETCH ? TIMELINE_PREFETCH : TIMELINE_READ,
+                         .landed = r->setup.prefetch_timed ? feed_idle_drive : NULL,
+                         .self = r};
         r->failure = loader_load(r->loader, &l);
     }
 }
@@ -282,6 +287,28 @@ static void decide_fixed(struct run *r)
     }
 }
 
+/* Timed: one guess at a time, and only while the drive has nothing else to do. */
+static void feed_idle_drive(struct evq *q, void *self)
+{
+    (void)q;
+    struct run *r = self;
+    struct timed_guess g;
+    size_t count;
+    while (loader_idle(r->loader) && r->failure == ST_OK &&
+           timed_take(&r->timed, r->pass_count, r->layer, &g)) {
+        const struct decision *d = decide_predict(r->decide, r->pass_count, r->layer, g.target,
+                                                  &g.expert, NULL, 1, &count);
+        execute(r, d, count);
+    }
+}
+
+static void remember_guesses(struct run *r, uint32_t target, const uint16_t *ids, size_t n)
+{
+    for (size_t i = 0; i < n && i < r->setup.prefetch_experts_max; i++)
+        timed_add(&r->timed, &(struct timed_guess){r->pass_count, r->layer, target, ids[i]});
+    feed_idle_drive(r->q, r);
+}
+
 static void predict(struct run *r)
 {
     const struct prefetch_policy *p = r->setup.prefetch;
@@ -294,6 +321,10 @@ static void predict(struct run *r)
                                           : routing_guess(r->routing, r->layer, &target, &n);
     if (!ids || n == 0)
         return;
+    if (r->setup.prefetch_timed) {
+        remember_guesses(r, target, ids, n);
+        return;
+    }
     const struct decision *d =
         decide_predict(r->decide, r->pass_count, r->layer, target, ids, NULL, n, &count);
     execute(r, d, count);
@@ -324,6 +355,7 @@ static void decide_layer(struct run *r)
         late += !c->ready;
     }
     r->late_hits += late - demands;
+    r->layer_late[r->layer] += late - demands;
 }
 
 /* The fixed kernel is over: the router has spoken. */

@@ -37,6 +37,7 @@ struct loader {
     uint32_t copy_class, link_class;
     uint64_t given_free_ns; /* when the given-rate server is free */
     struct timeline *timeline;
+    uint32_t present; /* loads that have not landed */
     uint32_t timeline_lane, experts, pass;
     struct meter demand; /* demand loads present */
     struct loader_counts counts;
@@ -162,6 +163,7 @@ static void job_landed(struct loader *l, uint32_t j)
 {
     if (l->timeline)
         record(l, &l->job[j]);
+    l->present--;
     struct load load = l->job[j].load;
     uint32_t next = l->job[j].after;
     if (load.level == 0)
@@ -368,6 +370,7 @@ enum status loader_load(struct loader *l, const struct load *load)
     if (j == NO_JOB)
         return ST_MISFIT;
     l->free_job = l->job[j].next;
+    l->present++;
     l->job[j] = (struct job){.load = *load,
                              .piece_bytes = piece_bytes(&l->setup, load),
                              .left = load->bytes,
@@ -390,6 +393,11 @@ enum status loader_load(struct loader *l, const struct load *load)
     }
     l->job[last].after = j;
     return ST_OK;
+}
+
+bool loader_idle(const struct loader *l)
+{
+    return l->present == 0;
 }
 
 void loader_trace(struct loader *l, struct timeline *t, uint32_t lane, uint32_t experts)

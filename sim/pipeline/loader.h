@@ -69,6 +69,9 @@ bool loader_pending(const struct loader *l, uint32_t slot);
  * landed(q, self) is called when the last of them is there. */
 void loader_await(struct loader *l, uint32_t slot, evq_fn *landed, void *self);
 
+/* No load waits or is under way. */
+bool loader_idle(const struct loader *l);
+
 /* Records loads on `lane` of a timeline from now on; `experts` tells a key's layer. */
 void loader_trace(struct loader *l, struct timeline *t, uint32_t lane, uint32_t experts);
 void loader_mark_pass(struct loader *l, uint32_t pass);

@@ -27,6 +27,20 @@ struct pipeline_token {
     uint64_t read_bytes, lookups, hits, late_hits;
 };
 
+/* One layer over the whole run. */
+struct pipeline_layer {
+    uint32_t layer;
+    uint64_t lookups, hits, late_hits;
+    uint64_t prefetches, prefetch_used, prefetch_wasted, pollution;
+};
+
+/* One resource over the whole run: busy + idle = the time up to the end of the last pass. */
+struct pipeline_resource {
+    const char *name;
+    uint64_t busy_ns, span_ns;
+    uint64_t bytes, operations;
+};
+
 struct pipeline_setup {
     const struct model *model;
     struct device *device;
@@ -53,6 +67,7 @@ struct pipeline_setup {
     uint64_t memory_bytes; /* what the run may use; 0: capacity less reserve */
     uint32_t prefetch_distance, prefetch_experts_max;
     uint64_t prefetch_bytes_max;
+    bool prefetch_timed; /* guesses wait until the drive has nothing else to do; see timed.h */
     /* knobs; 0: the profile's or the device's */
     uint64_t lanes, pieces, threads;
     int overlap; /* enum overlap, or -1: the profile's */
@@ -63,8 +78,10 @@ struct pipeline_setup {
     struct timeline *timeline;       /* NULL: none; lanes and tracks are made by the run */
     const struct pressure *pressure; /* applications that open, ordered by time */
     size_t pressure_count;
-    void (*token)(void *self, const struct pipeline_token *t); /* NULL: none */
-    void *token_self;
+    void (*token)(void *self, const struct pipeline_token *t);       /* NULL: none */
+    void (*layer)(void *self, const struct pipeline_layer *l);       /* at the end; NULL: none */
+    void (*resource)(void *self, const struct pipeline_resource *x); /* at the end; NULL: none */
+    void *token_self, *layer_self, *resource_self;
 };
 
 struct pipeline_result {
@@ -83,6 +100,7 @@ struct pipeline_result {
     uint64_t energy_pJ;          /* of the decode */
     uint64_t end_ns;             /* of the last pass; reads in advance may go on after it */
     uint64_t lower_ns, upper_ns; /* roofline bound and serial sum of the same bytes, per run */
+    uint64_t stale_guesses;      /* of a timed prefetcher, dropped */
     uint64_t pressure_events;    /* caches shrunk, state refused, kills */
     uint64_t events, fingerprint;
     const char *bound; /* what most of the time went to: flash, DRAM, compute, overhead */

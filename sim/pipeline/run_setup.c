@@ -33,7 +33,9 @@ static enum status find_shape(struct run *r, struct diag *dg)
     r->slot_of = calloc((size_t)layers * r->experts, sizeof *r->slot_of);
     r->choice = calloc(r->experts, sizeof *r->choice);
     r->choice_of = calloc(r->experts, sizeof *r->choice_of);
-    if (!r->layer_bytes || !r->expert_bytes || !r->slot_of || !r->choice || !r->choice_of)
+    r->layer_late = calloc(layers, sizeof *r->layer_late);
+    if (!r->layer_late || !r->layer_bytes || !r->expert_bytes || !r->slot_of || !r->choice ||
+        !r->choice_of)
         return diag_no_memory(dg);
     for (uint32_t l = 0; l < layers; l++) {
         r->expert_bytes[l] = t ? t->layer[l].expert_bytes : m->layers[l].expert_bytes;
@@ -455,6 +457,8 @@ enum status run_start(struct run *r, struct diag *dg)
         st = start_routing(r, dg);
     if (st != ST_OK)
         return st;
+    if (st == ST_OK && r->setup.prefetch_timed)
+        st = timed_init(&r->timed, 4 * r->experts, dg);
     if (st == ST_OK)
         st = environment_start(r, dg);
     if (st == ST_OK)
@@ -486,4 +490,6 @@ void run_stop(struct run *r)
     free(r->choice_of);
     free(r->token_ns);
     free(r->flash_read);
+    free(r->layer_late);
+    timed_free(&r->timed);
 }

@@ -7,6 +7,7 @@
 #include "sim/pipeline/ledger.h"
 #include "sim/pipeline/loader.h"
 #include "sim/pipeline/pipeline.h"
+#include "sim/pipeline/timed.h"
 #include "sim/plan/placement.h"
 
 /* One expert of the present layer. */
@@ -54,6 +55,8 @@ struct run {
     struct decide *decide; /* NULL with a fixed hit ratio */
     struct pcg fixed_chance;
     uint32_t *slot_of; /* by key: the slot its last command gave it */
+    struct timed_queue timed;
+    uint64_t *layer_late; /* late hits by layer */
     enum overlap overlap;
     uint64_t lanes, pieces;
 
@@ -92,10 +95,11 @@ struct run {
     uint64_t pass_start_ns, pass_compute_ns, pass_io_ns, pass_read_bytes, pass_lookups, pass_hits;
     uint64_t stall_ns, pass_stall_ns, late_hits, pass_late_hits;
     uint64_t fixed_lookups, fixed_hits;
-    uint64_t *token_ns;  /* for the quantiles */
-    uint64_t pass_times; /* entries of it */
-    uint64_t decoded;    /* tokens, warm-up included */
-    uint64_t link_ns;    /* experts over the link, alone */
+    uint64_t *token_ns;                                            /* for the quantiles */
+    uint64_t pass_times;                                           /* entries of it */
+    uint64_t decoded;                                              /* tokens, warm-up included */
+    uint64_t dram_busy_ns, dram_bytes, flash_busy_ns, flash_bytes; /* up to the last pass's end */
+    uint64_t link_ns; /* experts over the link, alone */
     struct pipeline_result *result;
 };
 

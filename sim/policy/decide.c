@@ -41,7 +41,7 @@ struct decide {
     uint32_t unique_count;
     uint16_t *guess;
     uint64_t *prefetched_bytes; /* by target layer, since its last layer_end */
-    uint64_t *layer_lookups, *layer_hits;
+    struct decide_layer *layer;
     uint64_t prefetch_bytes_max, used_bytes, peak_bytes;
     struct decision *out;
     size_t out_count;
@@ -147,8 +147,7 @@ static bool allocate(struct decide *d)
     d->unique = calloc(s->experts, sizeof *d->unique);
     d->guess = calloc(s->experts, sizeof *d->guess);
     d->prefetched_bytes = calloc(s->layers, sizeof *d->prefetched_bytes);
-    d->layer_lookups = calloc(s->layers, sizeof *d->layer_lookups);
-    d->layer_hits = calloc(s->layers, sizeof *d->layer_hits);
+    d->layer = calloc(s->layers, sizeof *d->layer);
     d->out = calloc(keys + 2 * (size_t)s->experts, sizeof *d->out);
     struct prefetch_setup p = {s->layers, s->experts, s->prefetch_distance};
     if (s->prefetch && s->prefetch->state_bytes(&p) > 0) {
@@ -159,7 +158,7 @@ static bool allocate(struct decide *d)
     }
     return d->cache && d->slot_of && d->held && d->mark && d->seen && d->free_slot &&
            d->hold_list && d->hold_count && d->unique && d->guess && d->prefetched_bytes &&
-           d->layer_lookups && d->layer_hits && d->out;
+           d->layer && d->out;
 }
 
 void decide_free(struct decide *d)
@@ -168,9 +167,9 @@ void decide_free(struct decide *d)
         return;
     for (uint32_t i = 0; d->cache && i < d->cache_count; i++)
         free(d->cache[i].state);
-    void *arrays[] = {d->cache, d->prefetch_state,   d->slot_of,       d->held,       d->mark,
-                      d->seen,  d->free_slot,        d->hold_list,     d->hold_count, d->unique,
-                      d->guess, d->prefetched_bytes, d->layer_lookups, d->layer_hits, d->out};
+    void *arrays[] = {d->cache, d->prefetch_state,   d->slot_of,   d->held,       d->mark,
+                      d->seen,  d->free_slot,        d->hold_list, d->hold_count, d->unique,
+                      d->guess, d->prefetched_bytes, d->layer,     d->out};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     free(d);
@@ -237,6 +236,7 @@ static uint32_t forget(struct decide *d, struct cache *c, uint32_t key, bool for
     c->used_bytes -= expert_bytes(d, key);
     d->used_bytes -= expert_bytes(d, key);
     d->counts.prefetch_wasted += (d->mark[key] & MARK_PREFETCHED) != 0;
+    d->layer[key / d->setup.experts].prefetch_wasted += (d->mark[key] & MARK_PREFETCHED) != 0;
     d->mark[key] = for_prefetch ? MARK_EVICTED_BY_PREFETCH : 0;
     return slot;
 }
@@ -307,17 +307,19 @@ static void hold(struct decide *d, uint32_t layer, uint32_t key)
 static void look_up(struct decide *d, struct cache *c, uint32_t layer, uint32_t key)
 {
     d->counts.lookups++;
-    d->layer_lookups[layer]++;
+    d->layer[layer].lookups++;
     if (d->slot_of[key] != NO_SLOT) {
         d->counts.hits++;
-        d->layer_hits[layer]++;
+        d->layer[layer].hits++;
         d->counts.prefetch_used += (d->mark[key] & MARK_PREFETCHED) != 0;
+        d->layer[layer].prefetch_used += (d->mark[key] & MARK_PREFETCHED) != 0;
         d->mark[key] = 0;
         d->setup.policy->hit(c->state, key - c->first_key);
         return;
     }
     d->counts.misses++;
     d->counts.pollution += (d->mark[key] & MARK_EVICTED_BY_PREFETCH) != 0;
+    d->layer[layer].pollution += (d->mark[key] & MARK_EVICTED_BY_PREFETCH) != 0;
     d->mark[key] = 0;
     d->counts.demand_bytes += expert_bytes(d, key);
     load(d, c, key, COMMAND_DEMAND);
@@ -340,6 +342,7 @@ static void prefetch(struct decide *d, uint32_t target, const uint16_t *ids, siz
             return;
         d->prefetched_bytes[target] += bytes;
         d->counts.prefetches++;
+        d->layer[target].prefetches++;
         d->counts.prefetch_bytes += bytes;
         d->mark[key] = MARK_PREFETCHED;
         hold(d, target, key);
@@ -475,8 +478,7 @@ bool decide_is_member(const struct decide *d, uint32_t layer, uint32_t expert)
     return d->slot_of[layer * d->setup.experts + expert] != NO_SLOT;
 }
 
-void decide_by_layer(const struct decide *d, const uint64_t **lookups, const uint64_t **hits)
+const struct decide_layer *decide_by_layer(const struct decide *d)
 {
-    *lookups = d->layer_lookups;
-    *hits = d->layer_hits;
+    return d->layer;
 }

@@ -97,7 +97,11 @@ const struct decide_counts *decide_counts(const struct decide *d);
 uint64_t decide_used_bytes(const struct decide *d);
 uint64_t decide_peak_bytes(const struct decide *d);
 bool decide_is_member(const struct decide *d, uint32_t layer, uint32_t expert);
-/* Lookup counts by layer: hits[layer], lookups[layer]. */
-void decide_by_layer(const struct decide *d, const uint64_t **lookups, const uint64_t **hits);
+struct decide_layer {
+    uint64_t lookups, hits;
+    uint64_t prefetches, prefetch_used, prefetch_wasted,
+        pollution; /* for or of this layer's experts */
+};
+const struct decide_layer *decide_by_layer(const struct decide *d); /* one a layer */
 
 #endif
