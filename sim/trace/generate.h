@@ -4,7 +4,7 @@
  * (`*_share`) add up to 1:
  *     context    AR(1) noise: c_t = memory * c_{t-1} + sqrt(1 - memory^2) * noise
  *     sequence   drawn once a turn: what the text is about
- *     domain     one of `domains` fixed vectors, left with probability `domain_switch` a token (Markov)
+ *     domain     one of `domains` fixed vectors, drawn anew with probability `domain_switch` a token
  *     token      one of `token_classes` fixed vectors, drawn by Zipf's law: the word itself
  *     layer      fresh noise in every layer
  * The first four make the state h_0; layer l sees h_l = R_l h_{l-1}, where R_l turns the coordinates
