@@ -129,7 +129,7 @@ setup:
 
 ## install: program and catalogue under DESTDIR/PREFIX
 CATALOGUE := models/desc devices/desc sim/trace/presets sim/pipeline/profiles sim/plan/measured.csv \
-             validate/data
+             $(wildcard validate/data/*.csv)
 install: $(PROGRAM)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/memwall
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/memwall

@@ -267,7 +267,7 @@ static void decide_fixed(struct run *r)
     r->choice_count = (uint32_t)unique;
     for (uint32_t i = 0; i < r->choice_count && r->failure == ST_OK; i++) {
         bool hit = (uint64_t)pcg_u32(&r->fixed_chance) * RATIO_ONE >> 32 < r->setup.hit_ratio;
-        bool copied = hit && r->page_cache && !run_keeps_cache(r);
+        bool copied = hit && r->page_cache && !run_keeps_cache(r) && !r->setup.given_io_ns;
         r->choice[i] =
             (struct choice){.expert = (uint16_t)i,
                             .tokens = (uint32_t)((r->pass.tokens * r->top_k + unique - 1) / unique),

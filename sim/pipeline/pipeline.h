@@ -65,6 +65,8 @@ struct pipeline_setup {
     uint64_t cache_bytes;
     bool cache_given;      /* else all that fits */
     uint64_t memory_bytes; /* what the run may use; 0: capacity less reserve */
+    uint64_t
+        dense_bytes; /* where the profile streams dense weights: no more of them stay; 0: all that fits */
     uint32_t prefetch_distance, prefetch_experts_max;
     uint64_t prefetch_bytes_max;
     bool prefetch_timed; /* guesses wait until the drive has nothing else to do; see timed.h */
