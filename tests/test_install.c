@@ -46,14 +46,15 @@ static void program_and_catalogue_lie_under_the_prefix(void **state)
     expect_file("/usr/share/memwall/sim/trace/presets/tiny.yaml", 0644);
     expect_file("/usr/share/memwall/sim/pipeline/profiles/generic.yaml", 0644);
     expect_file("/usr/share/memwall/sim/plan/measured.csv", 0644);
+    expect_file("/usr/share/memwall/validate/data/published.csv", 0644);
 }
 
 static void no_source_and_no_object_is_installed(void **state)
 {
     (void)state;
     char command[320];
-    snprintf(command, sizeof command,
-             "find %s/usr/share -type f ! -name '*.yaml' ! -name '*.csv'", installed());
+    snprintf(command, sizeof command, "find %s/usr/share -type f ! -name '*.yaml' ! -name '*.csv'",
+             installed());
     struct run r = run_shell(command);
     assert_int_equal(r.exit_code, 0);
     assert_string_equal(r.out, "");
