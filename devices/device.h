@@ -44,6 +44,7 @@ struct storage {
     struct value queue_depth;          /* places in the device */
     struct value iops;                 /* small reads a second */
     struct value grain;                /* bytes served to one read before the next gets its turn */
+    struct value dram_inflation; /* bytes of memory bandwidth that one byte read takes; else 1 */
     struct value write_bandwidth;
     struct value link_bandwidth; /* interface limit, where it is below the media */
     struct value read_power;     /* while reading at `bandwidth`, uW */

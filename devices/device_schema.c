@@ -66,6 +66,8 @@ const struct yaml_field storage_fields[] = {
     VALUE("iops", storage, iops, DIM_FREQUENCY, 1, 1000000000000, "small reads a second"),
     VALUE("grain", storage, grain, DIM_SIZE, 512, MAX_BYTES,
           "bytes served to one read before the next gets its turn"),
+    VALUE("dram_inflation", storage, dram_inflation, DIM_COUNT, 1, 1000,
+          "bytes of memory bandwidth that one byte read takes from kernels"),
     VALUE("write_bandwidth", storage, write_bandwidth, DIM_RATE, 1, MAX_RATE, "sequential writes"),
     VALUE("link_bandwidth", storage, link_bandwidth, DIM_RATE, 1, MAX_RATE, "interface limit"),
     VALUE("read_power", storage, read_power, DIM_POWER, 1, MAX_POWER, "while reading at bandwidth"),

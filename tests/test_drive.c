@@ -404,6 +404,54 @@ static void memory_is_shared_max_min_between_reads_and_kernels(void **state)
     close_drive();
 }
 
+/* Reads of 40 MiB by a pipe of 1 GB/s, and a kernel that draws 7.5 GB/s of a memory of 8. */
+static uint64_t kernel_beside_reads_ns(const struct storage *s, uint64_t *reads_ns)
+{
+    open_net(8 * GBS);
+    const struct drive_setup setup = {.storage = s,
+                                      .name = "storage0",
+                                      .lanes = 4,
+                                      .reads_max = 8,
+                                      .net = net,
+                                      .dram = dram,
+                                      .dram_Bps = 8 * GBS,
+                                      .dram_weight = 1};
+    assert_ok(drive_new(&drive, q, &setup, &dg));
+    uint32_t kernels;
+    const struct flow_class kernel = {&dram, 1, 15 * GBS / 2, 2};
+    assert_ok(flow_class_add(net, &kernel, &kernels, &dg));
+    const struct flow f = {.bytes = 150 * MIB, .done = kernel_done};
+    assert_int_equal(flow_start(net, kernels, &f), ST_OK);
+    for (uintptr_t n = 0; n < 4; n++)
+        submit(n, 10 * MIB, 0);
+    drain();
+    *reads_ns = ends[3];
+    uint64_t kernel_ns = ends[MARKS - 1];
+    close_drive();
+    return kernel_ns;
+}
+
+static void an_inflated_read_takes_its_own_time_and_more_of_the_memory(void **state)
+{
+    (void)state;
+    struct storage s = curve_of(100 * US, 0, GBS, 0);
+    const struct drive_run run = {.bytes = MIB, .lanes = 8, .dram_Bps = 8 * GBS};
+    uint64_t plain, inflated, plain_ns, inflated_ns;
+    assert_ok(drive_run_benchmark(&plain, &s, &run, 100, &dg));
+    uint64_t beside = kernel_beside_reads_ns(&s, &plain_ns);
+    assert_close((double)beside, 150.0 * (double)MIB / 7.0, 1e5);
+    s.dram_inflation = value_of(5); /* 5 of 8 GB/s for the reads, 3 for the kernel */
+    assert_ok(drive_run_benchmark(&inflated, &s, &run, 100, &dg));
+    assert_int_equal(inflated, plain);
+    beside = kernel_beside_reads_ns(&s, &inflated_ns);
+    assert_int_equal(inflated_ns, plain_ns);
+    double left = 150.0 * (double)MIB - 3.0 * 40.0 * (double)MIB;
+    assert_close((double)beside, 40.0 * (double)MIB + left / 7.5, 2e6);
+    s.dram_inflation = value_of(100); /* no more than lets the drive run alone: 8 */
+    kernel_beside_reads_ns(&s, &inflated_ns);
+    assert_true(inflated_ns > plain_ns); /* the kernel has its weight */
+}
+
 static void a_slower_memory_than_the_pipe_is_the_pipe(void **state)
 {
     (void)state;
@@ -653,6 +701,7 @@ int main(void)
         cmocka_unit_test(a_promoted_prefetch_goes_before_prefetches_but_behind_demand),
         cmocka_unit_test(a_full_drive_refuses_and_has_room_again_after_an_end),
         cmocka_unit_test(memory_is_shared_max_min_between_reads_and_kernels),
+        cmocka_unit_test(an_inflated_read_takes_its_own_time_and_more_of_the_memory),
         cmocka_unit_test(a_slower_memory_than_the_pipe_is_the_pipe),
         cmocka_unit_test(twice_a_rate_or_half_the_latency_never_slows_a_fixed_order),
         cmocka_unit_test(memory_gets_the_bytes_that_were_read),

@@ -137,6 +137,7 @@ static enum status open_drives(struct array *a, const struct array_setup *s, str
                                           .reads_max = s->reads_max,
                                           .net = s->net,
                                           .dram = s->dram,
+                                          .dram_Bps = s->dram_Bps / s->device->storage_count,
                                           .dram_weight = s->dram_weight,
                                           .jitter_e3 = s->jitter_e3,
                                           .seed = s->seed};

@@ -29,6 +29,7 @@ struct array_setup {
     uint32_t lanes;       /* reads that the engine keeps in flight, on each drive, >= 1 */
     uint32_t reads_max;   /* reads in flight and waiting at once, 1..2^20 */
     struct flow_net *net; /* the rest as in struct drive_setup */
+    uint64_t dram_Bps;    /* which all drives share */
     uint32_t dram, dram_weight;
     uint32_t jitter_e3;
     uint64_t seed;

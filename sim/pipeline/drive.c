@@ -205,6 +205,15 @@ static enum status open_places(struct drive *d, const struct drive_setup *s, str
     return ST_OK;
 }
 
+static uint32_t dram_inflation(const struct drive *d, const struct drive_setup *s)
+{
+    const struct value *v = &s->storage->dram_inflation;
+    uint64_t inflation = v->given ? v->amount : 1;
+    if (s->dram_Bps && inflation > s->dram_Bps / d->pipe_Bps)
+        inflation = s->dram_Bps / d->pipe_Bps;
+    return inflation ? (uint32_t)inflation : 1;
+}
+
 /* Everything but the places: chance, rates, the pipe and the model. */
 static enum status open_model(struct drive *d, const struct drive_setup *s, struct diag *dg)
 {
@@ -221,11 +230,12 @@ static enum status open_model(struct drive *d, const struct drive_setup *s, stru
     enum status status = d->model->open(d, storage, dg);
     if (status != ST_OK)
         return status;
+    uint32_t inflation = dram_inflation(d, s);
     const struct flow_class chunks = {.resources = &s->dram,
                                       .resource_count = 1,
-                                      .cap_Bps = d->pipe_Bps,
-                                      .weight = s->dram_weight};
-    status = drive_pipe_init(&d->pipe, d->q, s->net, &chunks, dg);
+                                      .cap_Bps = d->pipe_Bps * inflation,
+                                      .weight = s->dram_weight * inflation};
+    status = drive_pipe_init(&d->pipe, d->q, s->net, &chunks, inflation, dg);
     d->pipe.owner = d;
     d->pipe.passed = chunk_passed;
     return status;

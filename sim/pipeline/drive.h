@@ -11,7 +11,10 @@
  *   nand   The same behaviour from its causes: channels, dies, planes, page size, tR, bus and link
  *          (drive_nand.c).
  * A chunk's way into memory is a flow over the DRAM resource, capped by the pipe: kernels and reads
- * share the memory, and a starved memory slows the drive.
+ * share the memory, and a starved memory slows the drive. Where small transfers upset the memory's
+ * order of service, a byte read costs kernels more than a byte: `dram_inflation` of the storage
+ * multiplies the chunk's bytes, cap and weight in the DRAM, so that a read alone takes the same
+ * time, and a read beside kernels takes that much more from them.
  *
  * Demand reads (level 0) start before prefetch reads (level 1) that have no place yet; nothing in
  * flight is cancelled. Within a level the order of submission holds. Jitter comes from the stream
@@ -48,6 +51,8 @@ struct drive_setup {
     uint32_t reads_max; /* reads in flight and waiting at once, 1..2^20 */
     struct flow_net *net;
     uint32_t dram;        /* index of the DRAM resource in `net` */
+    uint64_t dram_Bps;    /* the memory's rate, which limits the inflation: the drive alone keeps
+                             its own rate; 0: no limit */
     uint32_t dram_weight; /* of a chunk against kernels, >= 1 */
     uint32_t jitter_e3;   /* relative standard deviation of t0 in parts per 1000; 0: none */
     uint64_t seed;

@@ -6,9 +6,13 @@
 #include <assert.h>
 
 enum status drive_pipe_init(struct drive_pipe *p, struct evq *q, struct flow_net *net,
-                            const struct flow_class *c, struct diag *dg)
+                            const struct flow_class *c, uint32_t inflation, struct diag *dg)
 {
-    *p = (struct drive_pipe){.q = q, .net = net, .rate_Bps = c->cap_Bps, .off_course = true};
+    *p = (struct drive_pipe){.q = q,
+                             .net = net,
+                             .rate_Bps = c->cap_Bps / inflation,
+                             .inflation = inflation,
+                             .off_course = true};
     if (evq_reserve(q, 1) != ST_OK)
         return diag_no_memory(dg);
     return flow_class_add(net, c, &p->class_idx, dg);
@@ -46,7 +50,7 @@ static void begin_next(struct drive_pipe *p)
         fit = c->bytes;
     if (p->leave_ns < c->not_before_ns)
         p->leave_ns = c->not_before_ns;
-    const struct flow f = {.bytes = fit, .tag = c->bytes, .done = landed, .self = p};
+    const struct flow f = {.bytes = fit * p->inflation, .tag = c->bytes, .done = landed, .self = p};
     enum status status = flow_start(p->net, p->class_idx, &f);
     assert(status == ST_OK); /* the net has room for one flow of each drive */
     (void)status;
@@ -95,5 +99,5 @@ void drive_pipe_set_rate(struct drive_pipe *p, uint64_t rate_Bps)
         return;
     p->rate_Bps = rate_Bps;
     p->off_course = true;
-    flow_set_cap(p->net, p->class_idx, rate_Bps);
+    flow_set_cap(p->net, p->class_idx, rate_Bps * p->inflation);
 }

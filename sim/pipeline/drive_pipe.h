@@ -30,7 +30,8 @@ struct drive_pipe {
     struct flow_net *net;
     uint32_t class_idx;
     uint64_t rate_Bps;
-    parcel_fn *passed; /* a chunk is in memory; may ask again */
+    uint32_t inflation; /* bytes of the memory's rate that a byte takes */
+    parcel_fn *passed;  /* a chunk is in memory; may ask again */
     void *owner;
     struct parcel *first, *last, *under_way;
     uint64_t leave_ns; /* of the chunk under way, if nothing brings it off course */
@@ -38,9 +39,11 @@ struct drive_pipe {
     bool off_course;
 };
 
-/* Reserves one event; `p` is the caller's storage. */
+/* Reserves one event; `p` is the caller's storage. The class and its cap are the memory's side: the pipe runs
+ * at cap / inflation, and a chunk is inflation times its bytes there. */
 MUST_CHECK enum status drive_pipe_init(struct drive_pipe *p, struct evq *q, struct flow_net *net,
-                                       const struct flow_class *c, struct diag *dg);
+                                       const struct flow_class *c, uint32_t inflation,
+                                       struct diag *dg);
 void drive_pipe_ask(struct drive_pipe *p, struct parcel *parcel);
 /* What a chunk takes by itself: ceil(bytes x 10^9 / rate). */
 uint64_t drive_pipe_transfer_ns(const struct drive_pipe *p, uint64_t bytes);

@@ -238,6 +238,7 @@ static enum status start_array(struct run *r, struct diag *dg)
         .reads_max = (uint32_t)r->lanes + 16,
         .net = r->net,
         .dram = r->dram,
+        .dram_Bps = r->machine.dram_Bps,
         .dram_weight = 1,
         .jitter_e3 = r->setup.jitter_e3,
         .seed = r->setup.seed,
