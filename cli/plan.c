@@ -20,8 +20,9 @@ static const struct option options[] = {
     {"cache", OPTION_SIZE, "SIZE", "expert cache (all that is left)", NULL, NULL, 0, 0, false},
     {"profile", OPTION_CHOICE, "serial|overlap", "what of a layer runs beside its reads", "serial",
      profiles, 0, 0, false},
-    {"preset", OPTION_TEXT, "P", "routing preset, or uniform (the model's own)", NULL, NULL, 0, 0,
-     false},
+    {"preset", OPTION_TEXT, "P",
+     "routing preset, or uniform (the model's own; if unknown, what public routers span)", NULL,
+     NULL, 0, 0, false},
     {"want", OPTION_TEXT, "RATE", "the least of each resource for this rate, as 5tok/s", NULL, NULL,
      0, 0, false},
     {"explain", OPTION_FLAG, NULL, "formulas, inputs and their sources", NULL, NULL, 0, 0, false},
@@ -115,7 +116,7 @@ static void put_row(struct report *r, const struct plan *p)
     report_count(r, p->place.buffers);
     report_count(r, p->place.given);
     report_count(r, p->place.minimum);
-    report_text(r, p->routing);
+    report_text(r, plan_routing_unknown(p) ? "unknown" : p->route->preset);
     report_text(r, assumed);
     for (size_t i = 0; i < p->what_if_count; i++)
         report_number(r, (double)p->what_if[i].factor.mid / 1e9);

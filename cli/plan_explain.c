@@ -46,11 +46,11 @@ static void explain_hits(const struct plan *p)
         return;
     printf("\nhit ratio: h = 1 - (u(g+1) - u(g))/K, u(g) distinct experts of g tokens filling the "
            "cache\n");
-    printf("  u(1) %.2f  u(2) %.2f  u(4) %.2f  u(16) %.2f  u(64) %.2f  of %" PRIu64
-           " (routing %s)\n",
-           (double)p->curve.distinct_e6[1] / 1e6, (double)p->curve.distinct_e6[2] / 1e6,
-           (double)p->curve.distinct_e6[4] / 1e6, (double)p->curve.distinct_e6[16] / 1e6,
-           (double)p->curve.distinct_e6[64] / 1e6, p->curve.experts, p->routing);
+    printf(
+        "  u(1) %.2f  u(2) %.2f  u(4) %.2f  u(16) %.2f  u(64) %.2f  of %" PRIu64 " (routing %s)\n",
+        (double)p->route->curve.distinct_e6[1] / 1e6, (double)p->route->curve.distinct_e6[2] / 1e6,
+        (double)p->route->curve.distinct_e6[4] / 1e6, (double)p->route->curve.distinct_e6[16] / 1e6,
+        (double)p->route->curve.distinct_e6[64] / 1e6, p->route->curve.experts, p->route->preset);
     printf("  h %.4f; exactly 0 up to T less one layer's share\n", (double)p->hit_ratio / 1e9);
 }
 
@@ -70,9 +70,9 @@ static void explain_time(const struct plan *p)
     line("upper bound", "sum over resources, nothing overlapped", p->bounds.upper_ns, DIM_TIME);
     line("first token", "sum over chunks of the prompt, cache empty at first", p->first_ns.mid,
          DIM_TIME);
-    if (p->chunk)
+    if (p->route->chunk)
         printf("  chunks of at most %" PRIu64 " tokens, whose experts of a layer fit the cache\n",
-               p->chunk);
+               p->route->chunk);
 }
 
 static void explain_ratio(const char *path, const struct value *v)

@@ -121,10 +121,11 @@ void plan_assumed(char *out, size_t size, const struct plan *p)
     if (p->tally.flash_bytes && p->request.profile != PROFILE_SERIAL &&
         strcmp(p->machine.unit, "cpu") == 0)
         append(out, size, "%sreads take no time from the cores", *out ? "; " : "");
-    if (p->place.experts && !p->place.fits && p->misses.kind == KIND_ASSUMED)
-        append(out, size, "%suniform routing", *out ? "; " : "");
-    if (p->place.experts && !p->place.fits && p->misses.kind != KIND_ASSUMED)
-        append(out, size, "%srouting like preset %s", *out ? "; " : "", p->routing);
+    if (plan_routing_unknown(p))
+        append(out, size, "%srouting unknown, taken as preset %s", *out ? "; " : "",
+               p->route->preset);
+    else if (p->place.experts && !p->place.fits)
+        append(out, size, "%srouting like preset %s", *out ? "; " : "", p->route->preset);
 }
 
 size_t plan_outside(struct plan_note notes[PLAN_NOTES], const struct plan_page *page)
@@ -132,9 +133,9 @@ size_t plan_outside(struct plan_note notes[PLAN_NOTES], const struct plan_page *
     const struct plan *p = page->plan;
     const struct model *m = p->model;
     const size_t room = sizeof notes->text;
-    uint64_t longest = p->curve.distinct_e6[HIT_CURVE_TOKENS];
+    uint64_t longest = p->route->curve.distinct_e6[HIT_CURVE_TOKENS];
     uint64_t held =
-        p->cycle ? fixed_mul_div(p->place.cache, p->curve.top_k * 1000000, p->cycle) : 0;
+        p->cycle ? fixed_mul_div(p->place.cache, p->route->curve.top_k * 1000000, p->cycle) : 0;
     size_t n = 0;
     if (m->max_context && p->request.place.context > m->max_context)
         snprintf(notes[n++].text, room, "context beyond the %" PRIu64 " tokens of the model",
@@ -192,8 +193,9 @@ static void print_fit(const struct plan *p)
 
 static void print_rate(const struct plan *p)
 {
-    printf(LABEL "%s tok/s  [%s .. %s]", "decode", rate_text(p->token_ns.mid).at,
-           rate_text(p->token_ns.high).at, rate_text(p->token_ns.low).at);
+    printf(LABEL "%s tok/s  [%s .. %s]%s", "decode", rate_text(p->token_ns.mid).at,
+           rate_text(p->token_ns.high).at, rate_text(p->token_ns.low).at,
+           plan_routing_unknown(p) ? "  routing unknown" : "");
     if (p->request.prompt)
         printf("      first token after %" PRIu64 ": %s  [%s .. %s]", p->request.prompt,
                time_text(p->first_ns.mid).at, time_text(p->first_ns.low).at,

@@ -7,6 +7,7 @@
 #include "cli/roofline_print.h"
 
 #include "base/fixed.h"
+#include "sim/trace/preset.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -99,10 +100,13 @@ static enum status set_curve(struct roofline_picture *p, const struct args *a, s
     uint64_t experts = model_experts(m), k = model_top_k(m);
     bool matters = pass_tokens(a) > 1 || args_given(a, "cache") || args_given(a, "dram");
     hit_curve_uniform(&p->curve, experts, k);
-    if (!matters || !experts || !m->router || strcmp(m->router, "uniform") == 0)
+    const char *preset = m->router ? m->router : PRESET_CUSTOMARY;
+    if (!matters || !experts || strcmp(preset, "uniform") == 0)
         return ST_OK;
+    if (!m->router)
+        say("%s names no routing preset: taken as %s", m->name, preset);
     return hit_curve_preset(&p->curve, catalogue_dir(folder, sizeof folder, "sim/trace/presets"),
-                            m->router, experts, k, dg);
+                            preset, experts, k, dg);
 }
 
 /* As stated; from the cache if one was asked for; all if everything is resident; else none. */

@@ -117,6 +117,7 @@ struct inputs {
     struct preset *preset;
     struct timeline *timeline;
     struct pressure *pressure;
+    bool routing_unknown; /* the model names no preset, and nobody else did */
     struct pipeline_setup setup;
 };
 
@@ -176,9 +177,12 @@ static enum status load_routing(struct inputs *in, const struct args *a, struct 
         return read_ratio(&in->setup.hit_ratio, "routing fixed:H", name + 6, dg);
     if (!name)
         name = in->scenario.model->router;
-    if (!name)
-        return diag_set(dg, ST_USAGE, "%s names no routing preset: give --routing or --trace",
-                        in->scenario.model->name);
+    if (!name) {
+        name = PRESET_CUSTOMARY;
+        in->routing_unknown = true;
+        say("%s names no routing preset: taken as %s; --routing and --trace say otherwise",
+            in->scenario.model->name, name);
+    }
     return preset_load(&in->preset, name, catalogue_dir(folder, sizeof folder, "sim/trace/presets"),
                        NULL, 0, dg);
 }
@@ -446,7 +450,10 @@ static void add_row(struct report *r, const struct inputs *in, const struct fore
     report_number(r, f->high ? (double)f->high / 1e6 : 0.0 / 0.0);
     report_count(r, x->late_hits);
     report_text(r, hash[1]);
-    report_text(r, f->assumed);
+    char assumed[sizeof f->assumed + 16];
+    snprintf(assumed, sizeof assumed, "%s%s%s", f->assumed,
+             *f->assumed && in->routing_unknown ? " " : "", in->routing_unknown ? "routing" : "");
+    report_text(r, assumed);
 }
 
 static enum status sim_command(struct args *a, struct diag *dg)

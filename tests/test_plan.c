@@ -373,6 +373,73 @@ static void what_is_had_already_is_named_as_enough(void **state)
     bench_free(&b);
 }
 
+/* Routing of which nothing is known: the answer is that of the customary preset, the interval spans what
+ * each of the presets answers, and an explicit preset is as narrow as before. */
+static void unknown_routing_spans_from_uniform_to_the_most_skewed(void **state)
+{
+    (void)state;
+    struct bench b = bench_of("glm-4.5-air", "m5-pro-64gb", NULL);
+    b.r.preset = NULL;
+    assert_null(b.m->router);
+    struct plan *p = plan_of(&b), *q;
+    assert_true(plan_routing_unknown(p));
+    assert_int_equal(p->misses.kind, KIND_ASSUMED);
+    for (const char *const *preset = route_presets; *preset; preset++) {
+        b.r.preset = *preset;
+        q = plan_of(&b);
+        assert_false(plan_routing_unknown(q));
+        assert_true(p->token_ns.low < q->timing.total_ns && q->timing.total_ns < p->token_ns.high);
+        if (preset == route_presets) {
+            assert_int_equal(p->timing.total_ns, q->timing.total_ns);
+            assert_true(p->token_ns.high > q->token_ns.high && p->token_ns.low < q->token_ns.low);
+        }
+        plan_free(q);
+    }
+    plan_free(p);
+    bench_free(&b);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* At small, middle and large caches: within 4 points of the median of the six public routers. */
+static void the_customary_preset_lies_in_the_middle_of_the_public_routers(void **state)
+{
+    (void)state;
+    const uint64_t all = 1000000000000ull, experts[] = {128, 256, 384};
+    for (size_t e = 0; e < 3; e++)
+        for (uint64_t share = 10; share <= 60; share += 10) {
+            uint64_t h[6], cycle = all / experts[e] * 8, own = 0;
+            size_t n = 0;
+            for (const char *const *preset = route_presets; *preset; preset++) {
+                struct hit_curve c;
+                if (strcmp(*preset, "uniform") == 0)
+                    continue;
+                assert_ok(hit_curve_preset(&c, "sim/trace/presets", *preset, experts[e], 8, &dg));
+                h[n++] = hit_curve_ratio(&c, all / 100 * share, cycle, 48, all);
+                own = preset == route_presets ? h[0] : own;
+            }
+            assert_int_equal(n, 6);
+            qsort(h, n, sizeof *h, by_size);
+            assert_close((double)own / 1e7, (double)(h[2] + h[3]) / 2e7, 4.0);
+        }
+}
+
+static void a_model_that_fits_does_not_care_how_it_routes(void **state)
+{
+    (void)state;
+    struct bench b = bench_of("glm-4.5-air", "m3-ultra-512gb", NULL);
+    b.r.preset = NULL;
+    struct plan *p = plan_of(&b);
+    assert_true(p->place.fits);
+    assert_false(plan_routing_unknown(p));
+    plan_free(p);
+    bench_free(&b);
+}
+
 static void a_chunk_shrinks_until_its_experts_fit_the_cache(void **state)
 {
     (void)state;
@@ -381,12 +448,12 @@ static void a_chunk_shrinks_until_its_experts_fit_the_cache(void **state)
     b.r.place.cache_given = true;
     b.r.place.cache = 100 * model_expert_bytes_max(b.m);
     struct plan *p = plan_of(&b);
-    assert_true(p->chunk < 512);
-    assert_true(hit_curve_distinct_e3(&p->curve, p->chunk) <= 100000);
+    assert_true(p->route->chunk < 512);
+    assert_true(hit_curve_distinct_e3(&p->route->curve, p->route->chunk) <= 100000);
     uint64_t chunks = 0;
-    for (size_t i = 0; i < p->part_count; i++)
-        chunks += p->part[i].chunks;
-    assert_int_equal(chunks, (512 + p->chunk - 1) / p->chunk);
+    for (size_t i = 0; i < p->route->part_count; i++)
+        chunks += p->route->part[i].chunks;
+    assert_int_equal(chunks, (512 + p->route->chunk - 1) / p->route->chunk);
     plan_free(p);
     bench_free(&b);
 }
@@ -406,17 +473,18 @@ static void a_prompt_read_in_chunks_that_forget_each_other_pays_for_every_union(
     plan_base_case(&c, p);
     plan_regime(&r, p, &c);
     r.hit_ratio = 0;
-    assert_true(p->part_count > 1);
-    for (uint64_t at = 0; at < 512; at += p->chunk) {
+    assert_true(p->route->part_count > 1);
+    for (uint64_t at = 0; at < 512; at += p->route->chunk) {
         struct workload chunk;
         struct timing t;
         struct workload_request w = {.sequences = 1,
-                                     .tokens = 512 - at < p->chunk ? 512 - at : p->chunk,
+                                     .tokens =
+                                         512 - at < p->route->chunk ? 512 - at : p->route->chunk,
                                      .context = at,
-                                     .logits = at + p->chunk >= 512,
+                                     .logits = at + p->route->chunk >= 512,
                                      .state_bits = STATE_BITS_F16,
                                      .distinct_e3 = hit_curve_union_e3,
-                                     .distinct_self = &p->curve};
+                                     .distinct_self = &p->route->curve};
         assert_ok(workload_init(&chunk, b.m, &w, &dg));
         estimate_timing(&t, &chunk, &p->machine, &r);
         cold += t.total_ns;
@@ -603,6 +671,23 @@ static void an_override_reaches_the_description_it_belongs_to(void **state)
     expect(PHONE " --set model.title=Renamed", 0, "Renamed,", NULL);
 }
 
+static void unknown_routing_stands_beside_the_rate(void **state)
+{
+    (void)state;
+    expect("plan glm-4.5-air --device m5-pro-64gb", 0, "]  routing unknown", NULL);
+    expect("plan glm-4.5-air --device m5-pro-64gb --format csv", 0, ",unknown,", NULL);
+    struct run r = run_memwall("plan glm-4.5-air --device m5-pro-64gb --preset qwen3");
+    assert_int_equal(r.exit_code, 0);
+    assert_null(strstr(r.out, "unknown"));
+    run_free(&r);
+    expect("sim --model glm-4.5-air --device m5-pro-64gb --tokens 1 --prompt 1 --draws 0 "
+           "--format json",
+           0, " routing\"", "taken as gpt-oss");
+    r = run_memwall("model import ../shared/data/hf-configs/Qwen--Qwen3-30B-A3B.json");
+    assert_true(r.exit_code != 0 || strstr(r.out, "\n# router: gpt-oss "));
+    run_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -621,6 +706,10 @@ int main(void)
         cmocka_unit_test(a_wider_input_widens_the_interval),
         cmocka_unit_test(the_inverse_gives_back_the_rate_to_the_last_unit),
         cmocka_unit_test(what_is_had_already_is_named_as_enough),
+        cmocka_unit_test(unknown_routing_spans_from_uniform_to_the_most_skewed),
+        cmocka_unit_test(the_customary_preset_lies_in_the_middle_of_the_public_routers),
+        cmocka_unit_test(a_model_that_fits_does_not_care_how_it_routes),
+        cmocka_unit_test(unknown_routing_stands_beside_the_rate),
         cmocka_unit_test(a_chunk_shrinks_until_its_experts_fit_the_cache),
         cmocka_unit_test(a_prompt_read_in_chunks_that_forget_each_other_pays_for_every_union),
         cmocka_unit_test(ninety_per_cent_of_the_draws_lie_within_the_stated_spread),

@@ -11,6 +11,7 @@ void plan_base_case(struct plan_case *c, const struct plan *p)
 {
     *c = (struct plan_case){.machine = p->machine,
                             .decode = &p->decode,
+                            .route = p->route,
                             .cache = p->place.cache,
                             .pieces = p->request.pieces,
                             .expert_factor = RATIO_ONE,
@@ -40,7 +41,7 @@ uint64_t plan_hit_ratio(const struct plan *p, const struct plan_case *c)
     uint64_t all = part(p->place.experts, c->expert_factor);
     if (all == 0)
         return RATIO_ONE;
-    return with_misses(hit_curve_ratio(&p->curve, c->cache, cycle, p->moe_layers, all),
+    return with_misses(hit_curve_ratio(&c->route->curve, c->cache, cycle, p->moe_layers, all),
                        c->miss_factor);
 }
 
@@ -68,16 +69,18 @@ void plan_token(struct timing *out, const struct plan *p, const struct plan_case
  * time the cycle over the layers comes round. */
 static uint64_t chunk_hit_ratio(const struct plan *p, const struct plan_case *c, uint64_t seen)
 {
+    const struct hit_curve *curve = &c->route->curve;
+    uint64_t chunk = c->route->chunk;
     if (c->cache >= p->place.experts || p->place.experts == 0)
         return RATIO_ONE;
-    uint64_t held = fixed_mul_div(c->cache, p->curve.top_k * 1000000, p->cycle);
-    uint64_t window = hit_curve_window_e6(&p->curve, held) / 1000000;
-    if (window < p->chunk || seen == 0)
+    uint64_t held = fixed_mul_div(c->cache, curve->top_k * 1000000, p->cycle);
+    uint64_t window = hit_curve_window_e6(curve, held) / 1000000;
+    if (window < chunk || seen == 0)
         return 0;
     window = window < seen ? window : seen;
-    uint64_t own = hit_curve_distinct_e3(&p->curve, p->chunk);
-    uint64_t before = hit_curve_distinct_e3(&p->curve, window);
-    uint64_t both = hit_curve_distinct_e3(&p->curve, window + p->chunk);
+    uint64_t own = hit_curve_distinct_e3(curve, chunk);
+    uint64_t before = hit_curve_distinct_e3(curve, window);
+    uint64_t both = hit_curve_distinct_e3(curve, window + chunk);
     return own && own + before > both ? fixed_mul_div(own + before - both, RATIO_ONE, own) : 0;
 }
 
@@ -86,8 +89,8 @@ uint64_t plan_first_ns(const struct plan *p, const struct plan_case *c)
     uint64_t sum = 0;
     struct regime r;
     plan_regime(&r, p, c);
-    for (size_t i = 0; i < p->part_count; i++) {
-        const struct prompt_part *part = &p->part[i];
+    for (size_t i = 0; i < c->route->part_count; i++) {
+        const struct prompt_part *part = &c->route->part[i];
         struct timing t;
         r.hit_ratio = with_misses(chunk_hit_ratio(p, c, part->before), c->miss_factor);
         estimate_timing(&t, &part->chunk, &c->machine, &r);
@@ -98,32 +101,40 @@ uint64_t plan_first_ns(const struct plan *p, const struct plan_case *c)
 
 /* ---- setting up ---------------------------------------------------------------------------- */
 
-static struct workload_request pass_request(const struct plan *p, uint64_t tokens, uint64_t context)
+/* The routes of a plan: the one asked for or the model's own, else every one of route_presets. */
+static enum status set_routes(struct plan *p, struct diag *dg)
 {
-    return (struct workload_request){.sequences = 1,
-                                     .tokens = tokens,
-                                     .context = context,
-                                     .logits = 1,
-                                     .state_bits = p->request.place.state_bits,
-                                     .distinct_e3 = hit_curve_union_e3,
-                                     .distinct_self = &p->curve};
+    const char *own[] = {p->request.preset ? p->request.preset : p->model->router, NULL};
+    const char *const *presets = own[0] || model_experts(p->model) == 0 ? own : route_presets;
+    const struct route_request r = {.presets = p->request.presets,
+                                    .prompt = p->request.prompt,
+                                    .cache = p->place.cache,
+                                    .state_bits = p->request.place.state_bits};
+    enum status st = ST_OK;
+    do {
+        const char *preset = presets[p->route_count] ? presets[p->route_count] : "uniform";
+        st = route_init(&p->route[p->route_count++], p->model, preset, &r, dg);
+    } while (st == ST_OK && presets[p->route_count]);
+    return st;
 }
 
-static enum status set_routing(struct plan *p, struct diag *dg)
+bool plan_routing_unknown(const struct plan *p)
 {
-    const struct plan_request *r = &p->request;
-    const char *preset = r->preset ? r->preset : p->model->router;
-    uint64_t experts = model_experts(p->model), k = model_top_k(p->model);
-    bool uniform = !preset || strcmp(preset, "uniform") == 0;
-    p->routing = uniform ? "uniform" : preset;
-    p->misses = (struct value){.kind = uniform ? KIND_ASSUMED : KIND_FITTED,
+    return p->route_count > 1 && !p->place.fits;
+}
+
+static void set_spreads(struct plan *p)
+{
+    bool unknown = p->route_count > 1, uniform = strcmp(p->route->preset, "uniform") == 0;
+    p->misses = (struct value){.kind = unknown || uniform ? KIND_ASSUMED : KIND_FITTED,
                                .spread = 150000000,
                                .spread_given = !uniform,
                                .dim = DIM_RATIO,
                                .amount = RATIO_ONE,
                                .given = true,
-                               .source = uniform ? "independent uniform routing: no preset"
-                                                 : "routing preset, fitted to public traces"};
+                               .source = unknown   ? "unknown: each draw takes one of the presets"
+                                         : uniform ? "independent uniform routing"
+                                                   : "routing preset, fitted to public traces"};
     p->residual =
         (struct value){.kind = KIND_DERIVED,
                        .spread = 200000000,
@@ -133,49 +144,6 @@ static enum status set_routing(struct plan *p, struct diag *dg)
                        .given = true,
                        .source = "serial runs of one phone, predicted at 0.95 to 1.25 of the "
                                  "rate; its own repeats differ by 16 %"};
-    hit_curve_uniform(&p->curve, experts, k);
-    return uniform || experts == 0
-               ? ST_OK
-               : hit_curve_preset(&p->curve, r->presets, preset, experts, k, dg);
-}
-
-/* The largest chunk, prompt or a half or a quarter of it and so on, whose experts of one layer fit
- * the cache; without a cache they pass through the buffers one by one. */
-static uint64_t chunk_of(const struct plan *p)
-{
-    uint64_t chunk = p->request.prompt, expert = model_expert_bytes_max(p->model);
-    if (!expert || !p->place.cache)
-        return chunk;
-    while (chunk > 1 && hit_curve_distinct_e3(&p->curve, chunk) > p->place.cache / expert * 1000)
-        chunk = (chunk + 1) / 2;
-    return chunk;
-}
-
-/* Chunks first..last, all but perhaps the last one of full length. */
-static enum status add_part(struct plan *p, uint64_t first, uint64_t last, uint64_t count,
-                            struct diag *dg)
-{
-    struct prompt_part *part = &p->part[p->part_count++];
-    uint64_t at = (first + last) / 2 * p->chunk, left = p->request.prompt - at;
-    struct workload_request r = pass_request(p, left < p->chunk ? left : p->chunk, at);
-    r.logits = last + 1 == count;
-    part->chunks = last - first + 1;
-    part->before = at;
-    return workload_init(&part->chunk, p->model, &r, dg);
-}
-
-static enum status set_prompt(struct plan *p, struct diag *dg)
-{
-    uint64_t prompt = p->request.prompt;
-    if (prompt == 0)
-        return ST_OK;
-    p->chunk = chunk_of(p);
-    uint64_t count = (prompt + p->chunk - 1) / p->chunk, most = PLAN_PARTS - 1;
-    uint64_t parts = count - 1 < most ? count - 1 : most;
-    enum status st = ST_OK;
-    for (uint64_t i = 0; i < parts && st == ST_OK; i++)
-        st = add_part(p, i * (count - 1) / parts, (i + 1) * (count - 1) / parts - 1, count, dg);
-    return st == ST_OK ? add_part(p, count - 1, count - 1, count, dg) : st;
 }
 
 struct smaller {
@@ -216,14 +184,15 @@ static void set_smaller(struct plan *p)
 
 static enum status set_workloads(struct plan *p, struct diag *dg)
 {
-    struct workload_request r = pass_request(p, 1, p->request.place.context);
+    struct workload_request r =
+        route_pass(p->route, 1, p->request.place.context, p->request.place.state_bits);
     enum status st = workload_init(&p->decode, p->model, &r, dg);
     if (st == ST_OK)
         st = workload_init(&p->fewer_bits, p->model, &r, dg);
     if (st != ST_OK)
         return st;
     set_smaller(p);
-    return set_prompt(p, dg);
+    return ST_OK;
 }
 
 static enum status set_machine(struct plan *p, struct diag *dg)
@@ -282,7 +251,7 @@ static enum status fill(struct plan *p, struct diag *dg)
 {
     enum status st = set_machine(p, dg);
     if (st == ST_OK)
-        st = set_routing(p, dg);
+        st = set_routes(p, dg);
     p->cycle = model_token_cycle_bytes(p->model);
     p->moe_layers = model_moe_layers(p->model);
     p->cliff = p->moe_layers ? p->cycle - p->cycle / p->moe_layers : 0;
@@ -290,6 +259,7 @@ static enum status fill(struct plan *p, struct diag *dg)
         st = set_workloads(p, dg);
     if (st != ST_OK)
         return st;
+    set_spreads(p);
     set_middle(p);
     set_sizes(p);
     plan_spread(p);
@@ -319,8 +289,8 @@ void plan_free(struct plan *p)
 {
     if (!p)
         return;
-    for (size_t i = 0; i < p->part_count; i++)
-        workload_free(&p->part[i].chunk);
+    for (size_t i = 0; i < p->route_count; i++)
+        route_free(&p->route[i]);
     workload_free(&p->decode);
     workload_free(&p->fewer_bits);
     free(p);

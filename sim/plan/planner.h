@@ -9,13 +9,12 @@
 #ifndef SIM_PLAN_PLANNER_H
 #define SIM_PLAN_PLANNER_H
 
-#include "sim/plan/hit_curve.h"
 #include "sim/plan/placement.h"
+#include "sim/plan/route.h"
 #include "sim/roofline/estimate.h"
 
 #define PLAN_DRAWS       200
 #define PLAN_SIZES       5
-#define PLAN_PARTS       8
 #define PLAN_WHAT_IF_MAX 10
 
 struct plan_request {
@@ -40,14 +39,6 @@ struct what_if {
     struct range factor; /* of the decode rate, parts in 10^9 */
 };
 
-/* Chunks of the prompt in a row, taken as so many times the one in their middle: what a chunk costs
- * grows linearly with its position, so the sum is that of all of them. The last chunk is by itself. */
-struct prompt_part {
-    struct workload chunk;
-    uint64_t chunks; /* in a row */
-    uint64_t before; /* tokens of the prompt before the middle one */
-};
-
 struct cache_point {
     uint64_t cache; /* bytes */
     uint64_t hit_ratio;
@@ -60,19 +51,18 @@ struct plan {
     struct plan_request request;
     struct machine machine;
     struct placement place;
-    struct hit_curve curve;
-    const char *routing;   /* name of the preset, or "uniform" where the model has none */
+    /* The first is what the answer in the middle is made of. Several where the model's routing is
+     * unknown; each draw of the interval takes one of them. */
+    struct route route[ROUTE_MAX];
+    size_t route_count;
     struct value residual; /* what the estimator itself is off by, once its inputs are right */
     struct value misses;   /* the miss ratio as an input of the interval: its kind and spread */
 
     struct workload decode; /* one token at the context asked for */
     struct workload
         fewer_bits; /* the same with experts (or all weights) in the next smaller format */
-    const char *fewer_name, *fewer_key;  /* "3-bit experts"; NULL if there is none smaller */
-    uint64_t fewer_factor;               /* their bytes against now, parts in 10^9 */
-    struct prompt_part part[PLAN_PARTS]; /* of the prompt */
-    size_t part_count;
-    uint64_t chunk; /* tokens of one; shrunk until its experts fit the cache */
+    const char *fewer_name, *fewer_key; /* "3-bit experts"; NULL if there is none smaller */
+    uint64_t fewer_factor;              /* their bytes against now, parts in 10^9 */
 
     uint64_t cycle, moe_layers; /* T, and layers with experts */
     uint64_t hit_ratio;         /* of expert look-ups while decoding, parts in 10^9 */
@@ -91,11 +81,14 @@ struct plan {
 MUST_CHECK enum status plan_new(struct plan **out, const struct model *m, const struct device *d,
                                 const struct plan_request *request, struct diag *dg);
 void plan_free(struct plan *p);
+/* Whether nothing is known of how the model routes, and it matters. */
+bool plan_routing_unknown(const struct plan *p);
 
 /* One evaluation: the plan with some things changed. */
 struct plan_case {
     struct machine machine;
     const struct workload *decode;
+    const struct route *route;
     uint64_t cache; /* bytes of expert cache */
     uint64_t pieces;
     uint64_t expert_factor; /* expert bytes of `decode` against the plan's, parts in 10^9 */

@@ -1,11 +1,12 @@
 /* what_if.c -- the ranges of a plan and the factors of its questions.
  *
  * Every question is a function that changes a case. For draw i all questions see the same machine,
- * scaled input by input, and the same miss factor: common random numbers.
+ * scaled input by input, the same route and the same miss factor: common random numbers.
  */
 #include "sim/plan/planner.h"
 
 #include "base/fixed.h"
+#include "base/pcg.h"
 #include "sim/plan/spread.h"
 
 #include <string.h>
@@ -82,6 +83,7 @@ enum { DRAW_MISSES = INPUT_COUNT, DRAW_RESIDUAL, DRAW_COUNT };
 
 struct draws {
     uint64_t factor[DRAW_COUNT][PLAN_DRAWS];
+    size_t route[PLAN_DRAWS];
     uint64_t token_ns[PLAN_DRAWS], first_ns[PLAN_DRAWS];
     uint64_t gain[PLAN_WHAT_IF_MAX][PLAN_DRAWS];
 };
@@ -92,6 +94,15 @@ static bool drawn(const struct plan *p, size_t i)
     return p->machine.input[i].value.given && i != INPUT_PEAK;
 }
 
+/* Where the routing is unknown each of the routes is as likely as another. */
+static void draw_routes(struct draws *d, const struct plan *p)
+{
+    struct pcg chance;
+    pcg_stream(&chance, p->request.seed, "plan/routing/preset");
+    for (size_t i = 0; i < PLAN_DRAWS; i++)
+        d->route[i] = pcg_below(&chance, (uint32_t)p->route_count);
+}
+
 static void draw_inputs(struct draws *d, const struct plan *p)
 {
     for (size_t i = 0; i < INPUT_COUNT; i++)
@@ -100,6 +111,7 @@ static void draw_inputs(struct draws *d, const struct plan *p)
                         &p->machine.input[i].value);
     spread_draw(d->factor[DRAW_MISSES], PLAN_DRAWS, p->request.seed, "routing/misses", &p->misses);
     spread_draw(d->factor[DRAW_RESIDUAL], PLAN_DRAWS, p->request.seed, "residual", &p->residual);
+    draw_routes(d, p);
 }
 
 static void apply_draw(struct plan_case *c, const struct plan *p, const struct draws *d,
@@ -110,6 +122,7 @@ static void apply_draw(struct plan_case *c, const struct plan *p, const struct d
             uint64_t *amount = &c->machine.input[i].value.amount;
             *amount = fixed_mul_div(*amount, d->factor[i][draw], RATIO_ONE);
         }
+    c->route = &p->route[d->route[draw]];
     c->miss_factor = d->factor[DRAW_MISSES][draw];
     machine_derive(&c->machine);
 }

@@ -68,6 +68,10 @@ MUST_CHECK enum status preset_load(struct preset **out, const char *preset, cons
                                    struct diag *dg);
 void preset_free(struct preset *p);
 
+/* Taken where nothing is known of a model's router: at every size of a cache its hit ratio lies in the
+ * middle of the public ones (docs/results/unknown-routing.md). Whoever falls back on it says so. */
+#define PRESET_CUSTOMARY "gpt-oss"
+
 /* The file's key of a parameter. */
 const char *preset_value_key(enum preset_value v);
 
