@@ -179,7 +179,8 @@ static bool reads_overlap(const struct published_row *row)
 
 bool published_allows(const struct published_row *row, enum published_class class_of)
 {
-    bool hits = row->hit_ratio.given || row->bytes_per_token.given;
+    bool demand = strcmp(row->cache_policy, "OS page cache") == 0; /* bytes asked of the cache */
+    bool hits = row->hit_ratio.given || (row->bytes_per_token.given && !demand);
     bool io = row->io_s.given && !reads_overlap(row);
     switch (class_of) {
     case PUBLISHED_BLIND:

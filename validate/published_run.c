@@ -206,8 +206,7 @@ static void judge(struct published_outcome *o)
     double high = row->value_high.given ? row->value_high.value : row->value.value;
     o->signed_error = published_error(o->predicted, low, high);
     double size = o->signed_error < 0 ? -o->signed_error : o->signed_error;
-    bool time = !is(row->metric, "hit_ratio") && !is(row->metric, "peak_bytes");
-    o->counted = is(row->rule, "des") && time;
+    o->counted = is(row->rule, "des") && is(row->metric, "decode_rate");
     if (is(row->rule, "bound")) /* what was measured must not exceed what is possible */
         o->pass = row->value.value <= o->predicted * 1.01;
     else if (row->tolerance_percent.given)

@@ -99,25 +99,20 @@ static enum status load_model(struct published_run *r, const struct published_ro
 struct path_name {
     const char *text;
     enum io_path io;
-    const char *setting;
     const char *profile; /* whose host costs it has, if the engine's own path is another */
 };
-static const struct path_name paths[] = {{"direct", IO_DIRECT, "io=direct", "generic"},
-                                         {"page_cache", IO_BUFFERED, "io=buffered", "airllm"},
-                                         {"buffered", IO_BUFFERED, "io=buffered", "airllm"},
-                                         {"mmap", IO_MMAP, "io=mmap", "llama.cpp-mmap"}};
+static const struct path_name paths[] = {{"direct", IO_DIRECT, "generic"},
+                                         {"page_cache", IO_BUFFERED, "airllm"},
+                                         {"buffered", IO_BUFFERED, "airllm"},
+                                         {"mmap", IO_MMAP, "llama.cpp-mmap"}};
 
 static enum status change_path(struct published_run *r, const struct path_name *path,
-                               const struct published_row *row, const struct published_folders *f,
-                               struct diag *dg)
+                               const struct published_folders *f, struct diag *dg)
 {
-    profile_free(r->profile);
-    r->profile = NULL;
-    enum status st = profile_load(&r->profile, row->profile, f->profiles, &path->setting, 1, dg);
-    if (st == ST_OK)
-        st = profile_load(&r->path, path->profile, f->profiles, NULL, 0, dg);
+    enum status st = profile_load(&r->path, path->profile, f->profiles, NULL, 0, dg);
     if (st != ST_OK)
         return st;
+    r->profile->io = path->io;
     r->profile->copies = r->path->copies;
     r->profile->readahead = r->path->readahead;
     r->profile->fault = r->path->fault;
@@ -132,7 +127,7 @@ static enum status load_profile(struct published_run *r, const struct published_
     enum status st = profile_load(&r->profile, row->profile, f->profiles, NULL, 0, dg);
     for (size_t i = 0; st == ST_OK && i < sizeof paths / sizeof *paths; i++)
         if (is(row->io_mode, paths[i].text) && r->profile->io != (int)paths[i].io)
-            return change_path(r, &paths[i], row, f, dg);
+            return change_path(r, &paths[i], f, dg);
     return st;
 }
 
@@ -194,6 +189,13 @@ static void set_memory(struct published_run *r, const struct published_row *row)
         s->cache_bytes = (uint64_t)(row->cache_experts.value * (double)model_moe_layers(r->model) *
                                     (double)model_expert_bytes_max(r->model));
     s->cache_given = s->cache_bytes > 0;
+    uint64_t layers = s->scope == SCOPE_LAYER ? model_moe_layers(r->model) : 1;
+    uint64_t least = layers * model_top_k(r->model) * model_expert_bytes_max(r->model);
+    if (s->cache_given && s->cache_bytes < least) {
+        published_note(r, "the cache holds less than a layer's choice: as if there were none");
+        s->policy = cache_policy_find("none");
+        s->cache_given = false;
+    }
 }
 
 /* ---- routing ---- */
@@ -318,6 +320,8 @@ static void set_knobs(struct published_run *r, const struct published_row *row)
         s->lanes = whole(row->flash_lanes);
     if (r->profile->dense == DENSE_RESIDENT && row->dense_bytes.given)
         scale_dense(r->model, whole(row->dense_bytes));
+    if (r->profile->dense == DENSE_STREAMED && row->dense_bytes.given)
+        s->dense_bytes = whole(row->dense_bytes);
     s->model = r->model;
     s->device = r->device;
     s->profile = r->profile;

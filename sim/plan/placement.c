@@ -23,14 +23,29 @@ static uint64_t least_cache(const struct model *m)
     return least;
 }
 
+static uint64_t trunk_bytes(const struct model *m, size_t layer)
+{
+    uint64_t sum = 0;
+    for (int g = 0; g < GROUP_MAX; g++)
+        sum += g == GROUP_EXPERT ? 0 : m->layers[layer].weight_bytes[g];
+    return sum;
+}
+
 static uint64_t largest_trunk(const struct model *m)
 {
     uint64_t largest = 0;
+    for (size_t i = 0; i < m->layer_count; i++)
+        largest = trunk_bytes(m, i) > largest ? trunk_bytes(m, i) : largest;
+    return largest;
+}
+
+/* Two neighbouring stages at once, the head being the last: one in use, the next on its way. */
+static uint64_t largest_pair(const struct model *m, uint64_t head)
+{
+    uint64_t largest = 0;
     for (size_t i = 0; i < m->layer_count; i++) {
-        uint64_t sum = 0;
-        for (int g = 0; g < GROUP_MAX; g++)
-            sum += g == GROUP_EXPERT ? 0 : m->layers[i].weight_bytes[g];
-        largest = sum > largest ? sum : largest;
+        uint64_t next = i + 1 < m->layer_count ? trunk_bytes(m, i + 1) : head;
+        largest = trunk_bytes(m, i) + next > largest ? trunk_bytes(m, i) + next : largest;
     }
     return largest;
 }
@@ -70,8 +85,8 @@ static enum status refuse(const struct placement *p, const struct model *m, cons
 
 /* Resident: the embedding table can be left on flash at one row a token, so it goes first; of the rest
  * as much as fits stays, the remainder is read again in every pass. */
-static enum status stream_dense(struct placement *p, const struct model *m, uint64_t least,
-                                struct diag *dg)
+static enum status stream_dense(struct placement *p, const struct model *m,
+                                const struct placement_request *r, uint64_t least, struct diag *dg)
 {
     uint64_t table = m->tied_embeddings ? 0 : m->bytes_embedding;
     uint64_t head = m->bytes_head ? m->bytes_head : m->bytes_embedding;
@@ -79,10 +94,14 @@ static enum status stream_dense(struct placement *p, const struct model *m, uint
     uint64_t need = fixed + (window > head ? window : head);
     if (p->given < need)
         return refuse(p, m, "even with dense weights streamed", need, "", dg);
-    uint64_t wanted = p->dense - table, resident = p->given - fixed;
+    uint64_t wanted = p->dense - table, resident = p->given - fixed, rest = 0;
+    if (r->dense_most && r->dense_most < resident) {
+        rest = resident - r->dense_most;
+        resident = r->dense_most;
+    }
     if (resident >= wanted) {
         p->dense_resident = wanted;
-        p->cache = resident - wanted + least;
+        p->cache = resident - wanted + least + rest;
         return ST_OK;
     }
     p->dense_resident = resident;
@@ -90,7 +109,7 @@ static enum status stream_dense(struct placement *p, const struct model *m, uint
     uint64_t share = missing >= wanted ? RATIO_ONE : fixed_mul_div(missing, RATIO_ONE, wanted);
     p->stream_trunk = share;
     p->stream_bytes = fixed_mul_div(head, share, RATIO_ONE);
-    p->cache = least;
+    p->cache = least + rest;
     return ST_OK;
 }
 
@@ -121,10 +140,11 @@ static enum status place_rest(struct placement *p, const struct model *m, const 
     p->minimum = fixed + least;
     p->dense_resident = p->dense;
     enum status st = ST_OK;
-    if (p->given >= p->minimum)
+    bool held_back = r->stream_dense && r->dense_most && r->dense_most < p->dense;
+    if (p->given >= p->minimum && !held_back)
         p->cache = p->given - fixed;
     else if (r->stream_dense)
-        st = stream_dense(p, m, least, dg);
+        st = stream_dense(p, m, r, least, dg);
     else
         return refuse(p, m, where, p->minimum,
                       "; with --dense stream what does not fit is read again for every token", dg);
@@ -144,6 +164,14 @@ static enum status place_apart(struct placement *p, const struct model *m, const
                                struct diag *dg)
 {
     uint64_t unit_need = p->dense + p->state + p->buffers;
+    bool streams = r->stream_dense && machine->memory_bytes < unit_need;
+    if (streams) {
+        uint64_t head = m->bytes_head ? m->bytes_head : m->bytes_embedding;
+        p->stream_trunk = RATIO_ONE;
+        p->stream_bytes = head;
+        p->dense_resident = largest_pair(m, head);
+        unit_need = p->dense_resident + p->state + p->buffers;
+    }
     if (machine->memory_bytes < unit_need) {
         p->given = machine->memory_bytes;
         return refuse(p, m, "in the memory of the unit", unit_need, "", dg);
@@ -157,7 +185,8 @@ static enum status place_apart(struct placement *p, const struct model *m, const
     if (st != ST_OK)
         return st;
     p->minimum = least_cache(m);
-    p->dense_resident = p->dense;
+    if (!streams)
+        p->dense_resident = p->dense;
     if (p->given < p->minimum)
         return refuse(p, m, "of DRAM", p->minimum, "", dg);
     p->cache = p->given;

@@ -3,7 +3,8 @@
  * Memory is never exceeded silently: what does not fit is refused with the least amount that would do,
  * or, when the caller asks for it, dense weights stay on flash in part and are read again for every
  * token. A unit with memory of its own (VRAM) holds dense weights, state and buffers there; its
- * expert cache is in the machine's DRAM unless everything fits beside the unit.
+ * expert cache is in the machine's DRAM unless everything fits beside the unit. Dense weights that are
+ * streamed pass through it layer by layer: then it holds the largest two neighbours, the head being the last.
  */
 #ifndef SIM_PLAN_PLACEMENT_H
 #define SIM_PLAN_PLACEMENT_H
@@ -20,6 +21,8 @@ struct placement_request {
     uint64_t lanes, pieces;
     uint64_t chunk;    /* prompt tokens run at once */
     bool stream_dense; /* dense weights that do not fit stay on flash */
+    uint64_t
+        dense_most; /* with stream_dense: no more of them stay, whatever would fit; 0: all that fits */
     bool hypothetical; /* `memory` may exceed what the device has */
 };
 
