@@ -150,6 +150,17 @@ static void report_resources(const struct run *r)
     r->setup.resource(r->setup.resource_self, &flash);
 }
 
+/* An engine that expands experts and keeps none has one of them at a time, in 16 bits. */
+static uint64_t experts_peak_bytes(const struct run *r)
+{
+    uint64_t params = 0;
+    for (size_t l = 0; l < r->model->layer_count; l++)
+        params = longest(params, r->model->layers[l].expert_params);
+    if (r->profile->expand_experts && !run_keeps_cache(r))
+        return 2 * params;
+    return r->decide ? decide_peak_bytes(r->decide) : r->top_k * model_expert_bytes_max(r->model);
+}
+
 void accounts_finish(struct run *r)
 {
     struct pipeline_result *out = r->result;
@@ -167,9 +178,8 @@ void accounts_finish(struct run *r)
     out->cut = r->feed && r->feed->cut;
     out->cache_bytes = run_keeps_cache(r) ? r->placement.cache : 0;
     out->page_cache_bytes = r->page_cache ? page_cache_used(r->page_cache) : 0;
-    out->peak_bytes =
-        r->placement.dense_resident + r->placement.state + r->placement.buffers +
-        (r->decide ? decide_peak_bytes(r->decide) : r->top_k * model_expert_bytes_max(r->model));
+    out->peak_bytes = r->placement.dense_resident + r->placement.state + r->placement.buffers +
+                      experts_peak_bytes(r);
     report_layers(r);
     report_resources(r);
     out->events = evq_fired(r->q);
