@@ -31,6 +31,48 @@ static enum status open_description(struct yaml_doc **doc, const char **path, co
 static enum status read_part(struct storage *out, const char *part, const char *beside,
                              struct loader *l);
 
+static bool is_override(const struct yaml_doc *doc, yaml_node map, const char *key)
+{
+    yaml_node node = yaml_find(doc, map, key);
+    return node && yaml_is_override(doc, node);
+}
+
+/* The drive of a file was swapped for another on the command line: nothing that the file says of its own
+ * drive holds for the new one. What stays is the machine's slot, and what the command line says. */
+static void swap_part(struct storage *s, const struct storage *own, const struct yaml_doc *doc,
+                      yaml_node item)
+{
+    if (!s->link_bandwidth.given)
+        s->link_bandwidth = own->link_bandwidth;
+    if (is_override(doc, item, "name"))
+        s->name = own->name;
+    if (is_override(doc, item, "model"))
+        s->model = own->model;
+    s->part = own->part;
+}
+
+/* A part first and the entry's own keys over it, unless the part comes from the command line. There a
+ * relative path begins at the current folder, in a file at the file's own. */
+static enum status read_entry(struct storage *s, const struct yaml_doc *doc, yaml_node item,
+                              bool parts_allowed, struct loader *l)
+{
+    struct storage own = {0};
+    yaml_node part = yaml_kind(doc, item) == YAML_MAP ? yaml_find(doc, item, "part") : 0;
+    if (part && !parts_allowed)
+        return yaml_error(doc, part, l->dg, "part: a part may not name another part");
+    if (part && !yaml_text(doc, part))
+        return yaml_error(doc, part, l->dg, "part: the name of a description is expected");
+    bool swapped = part && yaml_is_override(doc, part);
+    enum status st = ST_OK;
+    if (part)
+        st = read_part(s, yaml_text(doc, part), swapped ? NULL : yaml_name(doc), l);
+    if (st == ST_OK)
+        st = yaml_read(doc, item, storage_fields, swapped ? &own : s, &l->r.d.arena, l->dg);
+    if (st == ST_OK && swapped)
+        swap_part(s, &own, doc, item);
+    return st;
+}
+
 /* The storage list of `doc` into r.d.storage. A file that is a part itself (beside == NULL) may not
  * name another. */
 static enum status read_storage(const struct yaml_doc *doc, bool parts_allowed, struct loader *l)
@@ -46,18 +88,7 @@ static enum status read_storage(const struct yaml_doc *doc, bool parts_allowed, 
     if (!d->storage)
         return diag_no_memory(l->dg);
     for (size_t i = 0; i < d->storage_count; i++) {
-        yaml_node item = yaml_item(doc, list, i);
-        struct storage *s = &d->storage[i];
-        yaml_node part = yaml_kind(doc, item) == YAML_MAP ? yaml_find(doc, item, "part") : 0;
-        if (part && !parts_allowed)
-            return yaml_error(doc, part, l->dg, "part: a part may not name another part");
-        if (part && !yaml_text(doc, part))
-            return yaml_error(doc, part, l->dg, "part: the name of a description is expected");
-        enum status st = ST_OK;
-        if (part)
-            st = read_part(s, yaml_text(doc, part), yaml_name(doc), l);
-        if (st == ST_OK)
-            st = yaml_read(doc, item, storage_fields, s, &d->arena, l->dg);
+        enum status st = read_entry(&d->storage[i], doc, yaml_item(doc, list, i), parts_allowed, l);
         if (st != ST_OK)
             return st;
     }
@@ -86,10 +117,13 @@ static enum status read_part(struct storage *out, const char *part, const char *
     enum status st = open_description(&doc, &path, part, beside, &own);
     if (st == ST_OK)
         st = read_document(doc, false, &own);
-    if (st == ST_OK && own.r.d.class_of != DEVICE_STORAGE)
+    bool fit = own.r.d.class_of == DEVICE_STORAGE || own.r.d.class_of == DEVICE_MEMORY;
+    if (st == ST_OK && (!fit || own.r.d.storage_count != 1))
         st = yaml_error(doc, yaml_root(doc), l->dg,
-                        "'%s' is of class %s, a part must be of class %s", part,
-                        device_class_name(own.r.d.class_of), device_class_name(DEVICE_STORAGE));
+                        "'%s' is of class %s with %zu storage entries, a part is of class %s or %s "
+                        "with one",
+                        part, device_class_name(own.r.d.class_of), own.r.d.storage_count,
+                        device_class_name(DEVICE_STORAGE), device_class_name(DEVICE_MEMORY));
     if (st == ST_OK)
         *out = own.r.d.storage[0];
     yaml_close(doc);

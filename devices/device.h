@@ -2,7 +2,8 @@
  * its kind and source.
  *
  * Filled from devices/desc/NAME.yaml (or any path). A storage entry may name a part (`part:
- * samsung-990-pro`, another file of the catalogue, of class storage) and override its values.
+ * samsung-990-pro`, another file of the catalogue, of class storage, or of class memory with one
+ * storage entry) and override its values.
  * Members that a description leaves out have .given = false: whoever needs one says so, nothing is
  * made up. docs/formats.md describes the file.
  *
@@ -95,7 +96,9 @@ struct device {
  * Errors: ST_MISSING for a name that no file of the catalogue has (with the nearest), ST_PARSE
  * for a file that breaks the format (file:line), ST_RANGE for a value outside its limits or two
  * values that contradict each other. An override goes over what the file and its parts say, also
- * for a key that neither has. Overriding a bandwidth scales what was measured beside it
+ * for a key that neither has. `storage.0.part=PART` swaps the drive: the new part's values replace
+ * everything the file said of the old one but the link_bandwidth of its slot; a relative path of a
+ * part starts at the current folder. Overriding a bandwidth scales what was measured beside it
  * (measured_bandwidth of a memory, hot_bandwidth of a storage) by the same factor, unless that
  * is overridden too. */
 MUST_CHECK enum status device_load(struct device **out, const char *device, const char *catalogue,

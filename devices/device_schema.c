@@ -45,7 +45,8 @@ const struct yaml_field memory_fields[] = {
 
 const struct yaml_field storage_fields[] = {
     TEXT("name", storage, name, false, "what people call it; a part brings its own"),
-    TEXT("part", storage, part, false, "a description of class storage that gives the rest"),
+    TEXT("part", storage, part, false,
+         "a description of class storage (or memory) that gives the rest"),
     {.key = "model",
      .type = YAML_TYPE_CHOICE,
      .offset = offsetof(struct storage, model),

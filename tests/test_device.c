@@ -332,6 +332,67 @@ static void an_override_may_swap_the_part(void **state)
     device_free(d);
 }
 
+/* Every machine of the catalogue, with the drive of another class in its slot. */
+static void a_swapped_part_wins_over_what_the_machine_said_of_its_own(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"ufs-5.0", "hbf-gen1"};
+    struct arena arena = {0};
+    const char *const *names;
+    size_t count, swapped = 0;
+    struct diag dg;
+    assert_ok(device_names(&arena, CATALOGUE, &names, &count, &dg));
+    for (size_t i = 0; i < 2 * count; i++) {
+        struct device *own = loaded(names[i / 2], NULL, 0), *part = loaded(parts[i % 2], NULL, 0);
+        char override[64];
+        if (own->storage_count && own->class_of < DEVICE_MEMORY) {
+            snprintf(override, sizeof override, "storage.0.part=%s", parts[i % 2]);
+            struct device *d = loaded_with(names[i / 2], override);
+            const struct storage *s = &d->storage[0], *p = &part->storage[0];
+            assert_int_equal(s->bandwidth.amount, p->bandwidth.amount);
+            assert_int_equal(s->latency.amount, p->latency.amount);
+            assert_int_equal(s->lane_bandwidth.given, p->lane_bandwidth.given);
+            assert_int_equal(s->iops.given, p->iops.given);
+            assert_int_equal(s->hot_bandwidth.given, p->hot_bandwidth.given);
+            assert_string_equal(s->name, p->name);
+            assert_string_equal(s->part, parts[i % 2]);
+            if (own->storage[0].link_bandwidth.given)
+                assert_int_equal(s->link_bandwidth.amount, own->storage[0].link_bandwidth.amount);
+            device_free(d);
+            swapped++;
+        }
+        device_free(part);
+        device_free(own);
+    }
+    assert_true(swapped > 80);
+    arena_free(&arena);
+}
+
+static void an_override_beside_a_swap_goes_over_the_new_part(void **state)
+{
+    (void)state;
+    static const char *const overrides[] = {"storage.0.part=ufs-5.0", "storage.0.bandwidth=7 GB/s"};
+    struct device *d = loaded("oneplus-15r", overrides, 2);
+    assert_int_equal(d->storage[0].bandwidth.amount, 7000000000);
+    assert_false(d->storage[0].hot_bandwidth.given);
+    device_free(d);
+}
+
+static void a_part_on_the_command_line_is_looked_for_in_the_current_folder(void **state)
+{
+    (void)state;
+    struct device *d = loaded_with(device_with(LINE_NAME, "  - name: disk"),
+                                   "storage.0.part=devices/desc/ufs-4.1.yaml");
+    assert_string_equal(d->storage[0].name, "ufs");
+    device_free(d);
+}
+
+static void memory_without_a_storage_entry_is_no_part(void **state)
+{
+    (void)state;
+    assert_refused("oneplus-15r", "storage.0.part=cxl-micron-cz120", ST_PARSE, "storage entries");
+}
+
 static void an_override_may_bring_kind_and_source(void **state)
 {
     (void)state;
@@ -450,6 +511,10 @@ int main(void)
         cmocka_unit_test(an_override_reaches_a_value_of_a_part),
         cmocka_unit_test(an_override_reaches_a_key_that_nobody_gave),
         cmocka_unit_test(an_override_may_swap_the_part),
+        cmocka_unit_test(a_swapped_part_wins_over_what_the_machine_said_of_its_own),
+        cmocka_unit_test(an_override_beside_a_swap_goes_over_the_new_part),
+        cmocka_unit_test(a_part_on_the_command_line_is_looked_for_in_the_current_folder),
+        cmocka_unit_test(memory_without_a_storage_entry_is_no_part),
         cmocka_unit_test(an_override_may_bring_kind_and_source),
         cmocka_unit_test(overriding_a_bandwidth_scales_what_was_measured_beside_it),
         cmocka_unit_test(a_wrong_override_is_refused),
