@@ -321,6 +321,8 @@ static void predict(struct run *r)
                                           : routing_guess(r->routing, r->layer, &target, &n);
     if (!ids || n == 0)
         return;
+    if (!p->needs_future && r->profile->predict.given)
+        unit_charge(r->unit, r->profile->predict.amount); /* the next kernel waits for it */
     if (r->setup.prefetch_timed) {
         remember_guesses(r, target, ids, n);
         return;

@@ -72,6 +72,7 @@ static const struct yaml_field profile_fields[] = {
     TEXT(prefetch, "prefetcher, or none"),
     COUNT(prefetch_distance, 1, "layers ahead"),
     COUNT(prefetch_experts, 0, "from one prediction"),
+    TIME(predict, "kernel time that one prediction of gate or heads takes"),
     COUNT(lanes, 1, "reads in flight"),
     COUNT(pieces, 1, "reads an expert takes"),
     SIZE(request_max, "largest request; 0: none"),

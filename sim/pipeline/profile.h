@@ -50,6 +50,7 @@ struct engine_profile {
     const char *prefetch;           /* a prefetcher, or "none" */
     struct value prefetch_distance; /* layers ahead */
     struct value prefetch_experts;  /* from one prediction */
+    struct value predict; /* what running a later router early takes from the kernels, a layer */
 
     struct value lanes;       /* reads in flight */
     struct value pieces;      /* reads an expert takes */
