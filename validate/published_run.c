@@ -111,7 +111,8 @@ static enum status draw_interval(struct published_outcome *o, const struct publi
 
 /* ---- rows without experts, and arithmetic ---- */
 
-/* A dense model: the closed form of one decode pass, with what does not fit read again. */
+/* A dense model: the closed form of one decode pass, as `memwall roofline` prints it at the rates that the
+ * machine reaches, with what does not fit read again. */
 static enum status run_dense(struct published_outcome *o, const struct published_run *r,
                              struct diag *dg)
 {
@@ -146,9 +147,6 @@ static enum status run_dense(struct published_outcome *o, const struct published
                            .copies = p->copies.amount,
                            .stream_trunk = place.stream_trunk,
                            .stream_bytes = place.stream_bytes};
-        if (p->kernel_efficiency.given)
-            machine_scale(&m, m.own_memory ? INPUT_UNIT_DRAM : INPUT_DRAM,
-                          p->kernel_efficiency.amount);
         estimate_timing(&t, &load, &m, &g);
         o->predicted = t.total_ns ? 1e9 / (double)t.total_ns : 0;
         o->predicted_given = t.total_ns > 0;

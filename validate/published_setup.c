@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Tokens that are counted, and those run before them at most: a warm cache, as in published runs. */
-enum { TOKENS = 32, WARMUP_MAX = 96, PROMPT = 512, CATALOGUE_NAME_MAX = 96 };
+enum { TOKENS = 32, WARMUP_MAX = 128, PROMPT = 512, CATALOGUE_NAME_MAX = 96 };
 
 /* Share of drafted tokens accepted where a draft is on and its acceptance was not published: 190 of 321, the
  * only public figure (slotstream, S5). */
@@ -163,6 +163,8 @@ static enum status set_policy(struct published_run *r, const struct published_ro
         }
     if (is(row->cache_policy, "Belady"))
         return diag_set(dg, ST_UNSUPPORTED, "Belady needs the recorded trace: see replay");
+    if (is(row->cache_policy, "frequency-weighted VRAM cache over page cache"))
+        r->profile->cache_home = HOME_VRAM;
     s->policy = cache_policy_find(name);
     s->evict = (enum evict_when)r->profile->evict;
     const char *ahead = *row->prefetch ? row->prefetch : r->profile->prefetch;
@@ -199,6 +201,21 @@ static void set_memory(struct published_run *r, const struct published_row *row)
 }
 
 /* ---- routing ---- */
+
+/* All experts stay in the memory that they are computed from or copied from: a run in its stride misses
+ * nothing, whatever the router does. */
+static bool all_stay(const struct published_run *r)
+{
+    const struct pipeline_setup *s = &r->setup;
+    uint64_t experts = model_experts_bytes(r->model);
+    uint64_t dense = model_weight_bytes(r->model) - experts, reserve = r->device->reserve.amount;
+    uint64_t memory = s->memory_bytes ? s->memory_bytes + reserve : r->device->dram.capacity.amount;
+    if (r->profile->dense != DENSE_RESIDENT || r->profile->cache_home == HOME_VRAM)
+        return false;
+    if (s->cache_given)
+        return s->cache_bytes >= experts;
+    return memory > reserve + dense && (memory - reserve - dense) / 100 * 95 > experts;
+}
 
 static enum status load_preset(struct published_run *r, const struct published_folders *f,
                                struct diag *dg)
@@ -283,6 +300,11 @@ static enum status set_routing(struct published_run *r, const struct published_r
     if (class_of >= PUBLISHED_HITS && known && !prefill) {
         set_hits(r, row);
         s->prefetch = NULL; /* what it brought is part of the hits or of the bytes */
+        return ST_OK;
+    }
+    if (!prefill && all_stay(r)) {
+        s->hit_ratio = RATIO_ONE;
+        s->prefetch = NULL;
         return ST_OK;
     }
     s->warmup = prefill ? 0 : warm_tokens(r);

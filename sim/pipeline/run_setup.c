@@ -90,6 +90,8 @@ static enum status place_in_vram(struct run *r, struct diag *dg)
                         quantity_round(a, wanted, DIM_SIZE), r->machine.unit,
                         quantity_round(b, room, DIM_SIZE));
     }
+    if (!p->experts_on_unit)
+        p->spare += p->cache; /* of the DRAM, which now holds no expert */
     p->cache = wanted < room ? wanted : room;
     return ST_OK;
 }
