@@ -318,6 +318,11 @@ static void set_given(struct published_run *r, const struct published_row *row)
     s->given_compute_ns = (uint64_t)(row->compute_s.value * 1e9 + 0.5);
     if (row->io_s.given && overlap == OVERLAP_SERIAL)
         s->given_io_ns = (uint64_t)(row->io_s.value * 1e9 + 0.5);
+    if (s->given_io_ns) { /* the seconds of a token's reads together, however many there were */
+        s->params = NULL;
+        s->hit_ratio = 0;
+        s->warmup = 0;
+    }
     if (s->draft > 0) { /* the seconds are those of a token that comes out, not of a pass */
         s->draft = 0;
         s->acceptance = 0;
