@@ -75,7 +75,7 @@ static void every_profile_of_the_catalogue_loads_and_says_where_each_value_is_fr
         assert_string_equal(p->name, names[i]);
         assert_true(strlen(p->title) > 0 && strlen(p->source) > 0);
         profile_each_value(p, check_source, &values);
-        assert_int_equal(values, 22);
+        assert_int_equal(values, 23);
         assert_non_null(cache_policy_find(p->policy));
         profile_free(p);
     }
@@ -106,7 +106,7 @@ static void profiles_behave_as_their_engines_do(void **state)
     p = loaded("llama.cpp-mmap", NULL, 0);
     assert_int_equal(p->io, IO_MMAP);
     assert_int_equal(p->dense, DENSE_PAGE_CACHE);
-    assert_int_equal(p->readahead.amount, 16 * 1024);
+    assert_int_equal(p->readahead.amount, 128 * 1024);
     profile_free(p);
     p = loaded("sglang-pack", NULL, 0);
     assert_int_equal(p->cache_home, HOME_VRAM);

@@ -286,6 +286,7 @@ static void decide_fixed(struct run *r)
                          .operation = TIMELINE_READ,
                          .uncached = !copied};
         r->failure = loader_load(r->loader, &l);
+        r->choice[i].ready = !loader_pending(r->loader, i); /* mapped pages are there at once */
     }
 }
 
@@ -358,7 +359,7 @@ static void decide_layer(struct run *r)
         c->ready = !loader_pending(r->loader, c->slot);
         late += !c->ready;
     }
-    r->late_hits += late - demands;
+    r->late_hits += late > demands ? late - demands : 0;
     r->layer_late[r->layer] += late - demands;
 }
 

@@ -36,6 +36,7 @@ struct loader {
     struct lane *lane;
     uint32_t copy_class, link_class;
     uint64_t given_free_ns; /* when the given-rate server is free */
+    uint32_t misses;        /* of the mapping, less its hits */
     struct timeline *timeline;
     uint32_t present; /* loads that have not landed */
     uint32_t timeline_lane, experts, pass;
@@ -336,11 +337,33 @@ static void given_done(struct evq *q, void *self)
     job_landed(l, j);
 }
 
+static void count_mapping(struct loader *l, struct job *job)
+{
+    if (job->cached)
+        l->misses -= l->misses > 0;
+    else
+        l->misses += l->misses < LOADER_MISSES_MAX;
+    uint64_t most = l->setup.fault_bytes;
+    if (l->misses > LOADER_MISSES_MANY && most && most < job->piece_bytes)
+        job->piece_bytes = most;
+}
+
 /* The active load of its slot begins: pieces become available to the lanes. */
 static void start_job(struct loader *l, uint32_t j)
 {
     const struct loader_setup *s = &l->setup;
     struct job *job = &l->job[j];
+    job->cached =
+        s->page_cache && !s->given_Bps && !job->load.uncached &&
+        (job->load.resident || page_cache_use(s->page_cache, job->load.key, job->load.bytes));
+    if (s->mapped && !s->given_Bps) {
+        count_mapping(l, job);
+        if (job->cached) {
+            l->counts.copied_bytes += job->load.bytes;
+            job_landed(l, j);
+            return;
+        }
+    }
     enqueue(l, j);
     if (s->given_Bps) {
         uint64_t now = evq_now_ns(l->q);
@@ -350,9 +373,6 @@ static void start_job(struct loader *l, uint32_t j)
         after(l, l->given_free_ns - now, given_done, &l->lane[0]);
         return;
     }
-    job->cached =
-        s->page_cache && !job->load.uncached &&
-        (job->load.resident || page_cache_use(s->page_cache, job->load.key, job->load.bytes));
     wake_lanes(l);
 }
 

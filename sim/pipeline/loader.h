@@ -20,6 +20,12 @@
 
 struct loader;
 
+/* Reading around a fault is given up while a mapping misses, and taken up again as it hits: a count that rises
+ * with each miss and falls with each hit is compared with 100 and kept below 1000 (Linux, mm/filemap.c,
+ * MMAP_LOTSAMISS and do_sync_mmap_readahead). Here whole loads are counted, not pages. */
+#define LOADER_MISSES_MANY 100u
+#define LOADER_MISSES_MAX  1000u
+
 struct loader_setup {
     struct array *array; /* the drives; NULL if given_Bps is set */
     uint64_t
@@ -30,6 +36,8 @@ struct loader_setup {
     uint32_t dram, dram_weight;
     uint64_t copy_Bps;             /* what one copying thread moves */
     struct page_cache *page_cache; /* NULL: reads bypass it */
+    bool mapped;                   /* what the page cache has is there at once, without a copy */
+    uint64_t fault_bytes; /* mapped: largest request while misses outnumber hits; 0: request_max */
     uint32_t lanes, slots;
     uint32_t loads_max;   /* waiting and under way at once */
     uint64_t pieces;      /* of an expert, >= 1 */

@@ -87,6 +87,7 @@ static const struct yaml_field profile_fields[] = {
     VALUE(copies, DIM_COUNT, 0, 16, "extra copies of what is read"),
     TIME(fault, "CPU time of a page fault with reclaim"),
     SIZE(readahead, "bytes the kernel reads at once"),
+    SIZE(fault_bytes, "what a fault brings once readahead has given up"),
     TIME(layer_overhead, "per layer: graph, synchronisation, launch"),
     TIME(token_overhead, "per token: sampling, cache management"),
     RATIO(kernel_efficiency, 1, "share of memory bandwidth its GEMV reaches"),

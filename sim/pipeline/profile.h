@@ -68,6 +68,8 @@ struct engine_profile {
     struct value copies;    /* extra memory copies of what is read (page cache -> buffer) */
     struct value fault;     /* CPU time of a page fault with reclaim (mmap) */
     struct value readahead; /* bytes the kernel reads at once (buffered, mmap) */
+    struct value
+        fault_bytes; /* mmap: what a fault brings once reading ahead has given up; 0: as before */
 
     /* what computing costs beside its kernels */
     struct value layer_overhead;    /* per layer: graph, synchronisation, launch */

@@ -374,6 +374,8 @@ static enum status start_loader(struct run *r, struct diag *dg)
         .dram_weight = 1,
         .copy_Bps = copy_Bps(r),
         .page_cache = p->io == IO_DIRECT ? NULL : r->page_cache,
+        .mapped = p->io == IO_MMAP,
+        .fault_bytes = amount_or(&p->fault_bytes, 0),
         .lanes = (uint32_t)r->lanes,
         .slots = (uint32_t)slots,
         .loads_max = (uint32_t)(2 * keys + r->experts + 64),
