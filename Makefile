@@ -48,10 +48,10 @@ TESTS   := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 PROGRAM := $(BUILD)/memwall
 
 # Targets that stand in the README install what is missing first; plain `make` never does.
-SELF_SETUP := demo check asan ubsan lint same-bytes
+SELF_SETUP := demo check asan ubsan lint same-bytes aarch64
 NEED := $(if $(filter $(SELF_SETUP),$(MAKECMDGOALS)),setup)
 
-.PHONY: all check asan ubsan lint same-bytes setup demo bench install clean help
+.PHONY: all check asan ubsan lint same-bytes aarch64 setup demo bench install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -106,6 +106,10 @@ same-bytes: | $(NEED)
 	    $(MAKE) --no-print-directory -s CONFIG=$$c CC=$${c%-*} OPTIMISE=-$${c#*-} build/$$c/memwall \
 	    || exit 1; done
 	@tests/same-bytes $(SAME_BYTES)
+
+## aarch64: the same output from a program for aarch64, under qemu (installs a cross compiler)
+aarch64: | $(NEED)
+	+@tests/cross-aarch64
 
 ## demo: the main job on the bundled trace (installs what is missing)
 demo: memwall
