@@ -39,17 +39,6 @@ static uint64_t largest_trunk(const struct model *m)
     return largest;
 }
 
-/* Two neighbouring stages at once, the head being the last: one in use, the next on its way. */
-static uint64_t largest_pair(const struct model *m, uint64_t head)
-{
-    uint64_t largest = 0;
-    for (size_t i = 0; i < m->layer_count; i++) {
-        uint64_t next = i + 1 < m->layer_count ? trunk_bytes(m, i + 1) : head;
-        largest = trunk_bytes(m, i) + next > largest ? trunk_bytes(m, i) + next : largest;
-    }
-    return largest;
-}
-
 static enum status find_given(struct placement *p, const struct device *d,
                               const struct placement_request *r, uint64_t capacity, struct diag *dg)
 {
@@ -169,7 +158,7 @@ static enum status place_apart(struct placement *p, const struct model *m, const
         uint64_t head = m->bytes_head ? m->bytes_head : m->bytes_embedding;
         p->stream_trunk = RATIO_ONE;
         p->stream_bytes = head;
-        p->dense_resident = largest_pair(m, head);
+        p->dense_resident = trunk_bytes(m, m->layer_count - 1) + head;
         unit_need = p->dense_resident + p->state + p->buffers;
     }
     if (machine->memory_bytes < unit_need) {
@@ -208,7 +197,8 @@ enum status placement_find(struct placement *out, const struct model *m, const s
         enum status st = find_given(p, d, r, machine->dram_bytes, dg);
         return st == ST_OK ? place_rest(p, m, "of memory", r, dg) : st;
     }
-    p->experts_on_unit = p->weights + p->state + p->buffers <= machine->memory_bytes;
+    p->experts_on_unit =
+        !machine->host && p->weights + p->state + p->buffers <= machine->memory_bytes;
     if (!p->experts_on_unit)
         return place_apart(p, m, d, machine, r, dg);
     p->given = machine->memory_bytes;

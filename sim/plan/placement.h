@@ -4,7 +4,8 @@
  * or, when the caller asks for it, dense weights stay on flash in part and are read again for every
  * token. A unit with memory of its own (VRAM) holds dense weights, state and buffers there; its
  * expert cache is in the machine's DRAM unless everything fits beside the unit. Dense weights that are
- * streamed pass through it layer by layer: then it holds the largest two neighbours, the head being the last.
+ * streamed pass through it one layer after another: counted are the last layer and the head behind it, which is
+ * what AirLLM's published peak is made of (SYSTEMS V05).
  */
 #ifndef SIM_PLAN_PLACEMENT_H
 #define SIM_PLAN_PLACEMENT_H
