@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *hf_config_type(size_t i)
-{
-    return hf_families[i].model_type;
-}
-
 static const struct hf_family *find_family(const char *model_type)
 {
     for (const struct hf_family *f = hf_families; model_type && f->model_type; f++)

@@ -15,7 +15,4 @@
  * and key. */
 MUST_CHECK enum status hf_config_load(struct model **out, const char *path, struct diag *dg);
 
-/* The names of all model types that can be imported; ends with NULL. */
-const char *hf_config_type(size_t i);
-
 #endif

@@ -501,8 +501,37 @@ static void every_policy_evicts_what_its_paper_says(void **state)
                 compare(&forms[f], slots[s], seed);
 }
 
-/* All of the table but those that need no such form: none, pinned, random and belady have laws in
- * test_replay.c. */
+/* Eight members, one of them held: each of the other seven leaves in a seventh of the draws. The victim comes
+ * back at once, so that the order of the members changes all the time. */
+static void random_takes_every_member_that_is_not_held_equally_often(void **state)
+{
+    (void)state;
+    enum { MEMBERS = 8, HELD = 3, DRAWS = 70000 };
+    struct policy_setup setup = {
+        .keys = MEMBERS, .slots = MEMBERS, .layers = 1, .experts = MEMBERS};
+    const struct cache_policy *p = cache_policy_find("random");
+    uint8_t held[MEMBERS] = {[HELD] = 1};
+    const struct guard guard = {held};
+    uint32_t left[MEMBERS] = {0};
+    pcg_stream(&setup.chance, 1, "test/random");
+    void *random = calloc(1, p->state_bytes(&setup));
+    assert_non_null(random);
+    p->start(random, &setup);
+    for (uint32_t key = 0; key < MEMBERS; key++)
+        p->insert(random, key);
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        uint32_t victim = p->victim(random, &guard, NO_KEY);
+        assert_in_range(victim, 0, MEMBERS - 1);
+        left[victim]++;
+        p->insert(random, victim);
+    }
+    for (uint32_t key = 0; key < MEMBERS; key++) /* five standard errors of 93 */
+        assert_close(left[key], key == HELD ? 0 : DRAWS / 7, key == HELD ? 0 : 465);
+    free(random);
+}
+
+/* All of the table but those that need no such form: none, pinned and belady have laws in
+ * test_replay.c, random has the one above. */
 static void every_policy_has_a_second_form_or_a_law(void **state)
 {
     (void)state;
@@ -531,6 +560,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_policy_evicts_what_its_paper_says),
+        cmocka_unit_test(random_takes_every_member_that_is_not_held_equally_often),
         cmocka_unit_test(every_policy_has_a_second_form_or_a_law),
         cmocka_unit_test(sieve_goes_on_where_it_stopped),
     };
