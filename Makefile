@@ -55,6 +55,7 @@ NEED := $(if $(filter $(SELF_SETUP),$(MAKECMDGOALS)),setup)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
+## all: the program, ./memwall (what plain make does)
 all: memwall
 
 memwall: $(PROGRAM)
