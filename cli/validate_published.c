@@ -6,6 +6,7 @@
 
 #include "base/progress.h"
 #include "validate/score.h"
+#include "validate/systems.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +123,7 @@ static uint32_t cores(void)
 }
 
 struct folder_texts {
-    char text[5][CATALOGUE_PATH_MAX];
+    char text[6][CATALOGUE_PATH_MAX];
 };
 
 static struct published_folders find_folders(struct folder_texts *t)
@@ -136,7 +137,7 @@ static struct published_folders find_folders(struct folder_texts *t)
 }
 
 static enum status print_all(struct args *a, const struct published_outcome *o, size_t count,
-                             struct diag *dg)
+                             const struct published_outcome *claim, size_t claims, struct diag *dg)
 {
     struct score s = {0};
     struct report *r;
@@ -152,6 +153,9 @@ static enum status print_all(struct args *a, const struct published_outcome *o, 
         print_score(&s);
     for (size_t i = 0; i < count; i++)
         add_outcome(r, &o[i]);
+    for (size_t i = 0; i < claims; i++)
+        if (!args_given(a, "class") || claim[i].class_of == args_count(a, "class"))
+            add_outcome(r, &claim[i]);
     score_free(&s);
     return report_close(r, dg);
 }
@@ -183,8 +187,22 @@ static enum status validate_published(struct args *a, struct diag *dg)
     progress_start(&bar, "running published rows", published_run_count(&rows, q.only_class));
     st = published_run_all(&o, &count, &rows, &q, dg);
     progress_end(&bar);
+    struct systems claims = {0};
+    struct published_outcome *claim = NULL;
+    if (st == ST_OK && !args_given(a, "data")) {
+        st = systems_load(
+            &claims, catalogue_dir(texts->text[5], CATALOGUE_PATH_MAX, "validate/data/systems.csv"),
+            dg);
+        if (st == ST_OK)
+            claim = args_memory(a, (claims.count + 1) * sizeof *claim);
+        if (st == ST_OK && !claim)
+            st = diag_no_memory(dg);
+        if (st == ST_OK)
+            st = systems_check(claim, &claims, o, count, &q.folders, dg);
+    }
     if (st == ST_OK)
-        st = print_all(a, o, count, dg);
+        st = print_all(a, o, count, claim, claims.count, dg);
+    systems_free(&claims);
     free(o);
     published_free(&rows);
     return st;

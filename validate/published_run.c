@@ -232,6 +232,33 @@ static void run_row(struct published_outcome *o, const struct published_request 
     judge(o);
 }
 
+/* A trend is judged against the row before it of the same run (C20a, C20b): which of the two is faster. */
+static bool same_run(const char *a, const char *b)
+{
+    size_t n = strlen(a);
+    return n > 1 && n == strlen(b) && memcmp(a, b, n - 1) == 0 && a[n - 1] > '9';
+}
+
+static void judge_trends(struct published_outcome *o, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!is(o[i].row->rule, "trend") || !o[i].predicted_given)
+            continue;
+        for (size_t j = i; j-- > 0;) {
+            const struct published_outcome *before = &o[j];
+            if (!same_run(o[i].row->id, before->row->id))
+                continue;
+            if (before->class_of != o[i].class_of || !before->predicted_given ||
+                !is(before->row->metric, o[i].row->metric))
+                continue;
+            double published = o[i].row->value.value - before->row->value.value;
+            double predicted = o[i].predicted - before->predicted;
+            o[i].pass = published * predicted > 0;
+            break;
+        }
+    }
+}
+
 /* ---- the crew ---- */
 
 struct crew {
@@ -291,6 +318,7 @@ enum status published_run_all(struct published_outcome **out, size_t *count,
                                                      .pass = -1};
     struct crew crew = {.request = q, .outcome = o, .count = n};
     run_crew(&crew);
+    judge_trends(o, n);
     *out = o;
     *count = n;
     return ST_OK;
