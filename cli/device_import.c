@@ -82,13 +82,7 @@ static enum status run(struct args *a, struct diag *dg)
     return st;
 }
 
-static const struct option options[] = {
-    {"out", OPTION_TEXT, "FILE", "write a storage description a device can name as its part", NULL,
-     NULL, 0, 0, false},
-    {"name", OPTION_TEXT, "TEXT", "what the description calls the drive", "drive", NULL, 1, 0,
-     false},
-    FIT_REPORT_OPTIONS,
-    {0}};
+static const struct option options[] = {FIT_REPORT_OPTIONS, {0}};
 
 const struct command command_device_import = {
     .name = "device import",

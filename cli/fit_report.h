@@ -8,6 +8,10 @@
 
 /* clang-format off */
 #define FIT_REPORT_OPTIONS \
+    {"out", OPTION_TEXT, "FILE", "write a storage description a device can name as its part", \
+     NULL, NULL, 0, 0, false}, \
+    {"name", OPTION_TEXT, "TEXT", "what the description calls the drive", "drive", NULL, 1, 0, \
+     false}, \
     {"print", OPTION_CHOICE, "residuals|parameters", "which table CSV and JSON hold", "residuals", \
      fit_report_tables, 0, 0, false}, \
     {"corner", OPTION_CHOICE, "sharp|rounded", "min(), as the roofline has it, or a smooth knee", \
