@@ -33,11 +33,12 @@ static enum status run(struct args *a, struct diag *dg)
     return st;
 }
 
-static const struct option options[] = {{"state", OPTION_TEXT, "TEXT",
-                                         "only rows of this state (column state: cold, hot)", NULL,
-                                         NULL, 0, 0, false},
-                                        FIT_REPORT_OPTIONS,
-                                        {0}};
+static const struct option options[] = {
+    {"state", OPTION_TEXT, "TEXT", "only rows of this state (column state: cold, hot)", NULL, NULL,
+     0, 0, false},
+    FIT_REPORT_OPTIONS,
+    {0},
+};
 
 const struct command command_device_fit = {
     .name = "device fit",

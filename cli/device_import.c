@@ -82,7 +82,10 @@ static enum status run(struct args *a, struct diag *dg)
     return st;
 }
 
-static const struct option options[] = {FIT_REPORT_OPTIONS, {0}};
+static const struct option options[] = {
+    FIT_REPORT_OPTIONS,
+    {0},
+};
 
 const struct command command_device_import = {
     .name = "device import",

@@ -1,3 +1,4 @@
+/* roofline_print.c -- see roofline_print.h. */
 #include "cli/roofline_print.h"
 
 #include "base/fixed.h"

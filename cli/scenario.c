@@ -1,3 +1,4 @@
+/* scenario.c -- see scenario.h. */
 #include "cli/scenario.h"
 
 #include "cli/command.h"

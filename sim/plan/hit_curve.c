@@ -1,3 +1,4 @@
+/* hit_curve.c -- see hit_curve.h. */
 #include "sim/plan/hit_curve.h"
 
 #include "base/fixed.h"

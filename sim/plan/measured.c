@@ -1,3 +1,4 @@
+/* measured.c -- see measured.h. */
 #include "sim/plan/measured.h"
 
 #include "base/csv.h"

@@ -1,3 +1,4 @@
+/* placement.c -- see placement.h. */
 #include "sim/plan/placement.h"
 
 #include "base/fixed.h"

@@ -1,3 +1,4 @@
+/* route.c -- see route.h. */
 #include "sim/plan/route.h"
 
 #include "base/fixed.h"

@@ -1,3 +1,4 @@
+/* spread.c -- see spread.h. */
 #include "sim/plan/spread.h"
 
 #include "base/fixed.h"
