@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RUNS 3
+#define RUNS 3 /* measured runs on the screen */
 
 static const char *const profiles[] = {"serial", "overlap", NULL};
 
@@ -25,7 +25,8 @@ static const struct option options[] = {
      NULL, 0, 0, false},
     {"want", OPTION_TEXT, "RATE", "the least of each resource for this rate, as 5tok/s", NULL, NULL,
      0, 0, false},
-    {"explain", OPTION_FLAG, NULL, "formulas, inputs and their sources", NULL, NULL, 0, 0, false},
+    {"explain", OPTION_FLAG, NULL, "formulas, inputs and their sources (CSV and JSON: the inputs)",
+     NULL, NULL, 0, 0, false},
     {NULL, OPTION_FLAG, NULL, NULL, NULL, NULL, 0, 0, false},
 };
 
@@ -98,7 +99,7 @@ static void put_row(struct report *r, const struct plan *p)
     report_text(r, p->device->name);
     report_text(r, m->quant.name ? m->quant.name : "");
     report_text(r, profiles[p->request.profile]);
-    report_count(r, p->place.fits);
+    report_count(r, !plan_streams(p));
     report_number(r, rate_of(p->token_ns.mid));
     report_number(r, rate_of(p->token_ns.high));
     report_number(r, rate_of(p->token_ns.low));
@@ -147,6 +148,9 @@ static const struct column want_columns[] = {
     {"now", CELL_COUNT, 0, false},
     {"need", CELL_COUNT, 0, false},
     {"unit", CELL_TEXT, 0, false},
+    {"need_low", CELL_COUNT, 0, false},
+    {"need_high", CELL_COUNT, 0, false},
+    {"most_tok_per_s", CELL_NUMBER, 6, false},
 };
 
 static const char *unit_of(enum dimension dim)
@@ -154,56 +158,161 @@ static const char *unit_of(enum dimension dim)
     return dim == DIM_SIZE ? "B" : dim == DIM_RATE ? "B/s" : "OP/s";
 }
 
-static enum status print_want(const struct plan *p, const struct args *a, struct diag *dg)
+static void put_need(struct report *r, uint64_t need)
+{
+    if (need == UINT64_MAX)
+        report_empty(r);
+    else
+        report_count(r, need);
+}
+
+static enum status print_want_rows(const struct answer answers[WISH_COUNT], const struct args *a,
+                                   struct diag *dg)
+{
+    struct report *r;
+    enum status st =
+        report_open(&r, a, want_columns, sizeof want_columns / sizeof *want_columns, dg);
+    if (st != ST_OK)
+        return st;
+    for (size_t i = 0; i < WISH_COUNT; i++) {
+        const struct answer *w = &answers[i];
+        if (!w->best_ns)
+            continue;
+        report_text(r, w->name);
+        report_count(r, w->now);
+        put_need(r, w->need);
+        report_text(r, unit_of(w->dim));
+        put_need(r, w->need_low);
+        put_need(r, w->need_high);
+        report_number(r, w->best_ns == UINT64_MAX ? 0.0 : rate_of(w->best_ns));
+    }
+    return report_close(r, dg);
+}
+
+static enum status print_want(const struct plan_page *page, const struct args *a, struct diag *dg)
 {
     struct answer answers[WISH_COUNT];
+    struct together together;
     uint64_t ns;
     enum status st = scenario_token_time(&ns, "want", args_text(a, "want"), dg);
     if (st != ST_OK)
         return st;
-    plan_want(answers, p, ns);
-    if (args_count(a, "format") == 0) {
-        plan_print_want(p, args_text(a, "want"), answers);
-        return flush_stdout(dg);
-    }
+    plan_want(answers, page->plan, ns);
+    if (args_count(a, "format") != 0)
+        return print_want_rows(answers, a, dg);
+    plan_want_together(&together, page->plan, ns);
+    plan_print_want(page, args_text(a, "want"), answers, &together);
+    return flush_stdout(dg);
+}
+
+/* ---- inputs as rows ------------------------------------------------------------------------ */
+
+static const struct column input_columns[] = {
+    {"path", CELL_TEXT, 0, false},    {"amount", CELL_COUNT, 0, false},
+    {"unit", CELL_TEXT, 0, false},    {"kind", CELL_TEXT, 0, false},
+    {"spread", CELL_RATIO, 0, false}, {"source", CELL_TEXT, 0, false},
+};
+
+static void put_input(struct report *r, const char *path, const struct value *v)
+{
+    static const char *const units[] = {
+        [DIM_COUNT] = "1",       [DIM_SIZE] = "B",       [DIM_RATE] = "B/s",  [DIM_TIME] = "ns",
+        [DIM_FREQUENCY] = "1/s", [DIM_COMPUTE] = "OP/s", [DIM_RATIO] = "1e-9"};
+    report_text(r, path);
+    report_count(r, v->amount);
+    report_text(r, units[v->dim]);
+    report_text(r, value_kind_name(v->kind));
+    report_ratio(r, (double)value_spread(v) / 1e9);
+    report_text(r, v->source ? v->source : "");
+}
+
+static enum status print_inputs(const struct plan *p, const struct args *a, struct diag *dg)
+{
     struct report *r;
-    st = report_open(&r, a, want_columns, sizeof want_columns / sizeof *want_columns, dg);
+    enum status st =
+        report_open(&r, a, input_columns, sizeof input_columns / sizeof *input_columns, dg);
     if (st != ST_OK)
         return st;
-    for (size_t i = 0; i < WISH_COUNT; i++) {
-        report_text(r, answers[i].name);
-        report_count(r, answers[i].now);
-        if (answers[i].reachable)
-            report_count(r, answers[i].need);
-        else
-            report_empty(r);
-        report_text(r, unit_of(answers[i].dim));
-    }
+    for (size_t i = 0; i < INPUT_COUNT; i++)
+        if (p->machine.input[i].value.given)
+            put_input(r, p->machine.input[i].path, &p->machine.input[i].value);
+    put_input(r, "routing/misses", &p->misses);
+    put_input(r, "residual", &p->residual);
     return report_close(r, dg);
 }
 
 /* ---- on one screen ------------------------------------------------------------------------- */
 
-static enum status print_screen(const struct plan *p, const struct args *a,
-                                const struct scenario *s, struct diag *dg)
+#define CANDIDATES 12
+
+static bool within_twice(uint64_t a, uint64_t b)
 {
-    struct measured_run runs[RUNS];
-    struct plan_page page = {.plan = p, .run = runs, .changed_top_k = s->changed_top_k};
+    return a / 2 <= b && b / 2 <= a;
+}
+
+/* Another model on this device tells something only if it is as large and reads as much a token. */
+static enum status is_similar(bool *similar, const struct model *m, const char *other,
+                              struct diag *dg)
+{
+    char folder[CATALOGUE_PATH_MAX];
+    struct model *o;
+    enum status st =
+        model_load(&o, other, catalogue_dir(folder, sizeof folder, "models/desc"), NULL, 0, dg);
+    if (st != ST_OK)
+        return st;
+    *similar = within_twice(model_params_total(o), model_params_total(m)) &&
+               within_twice(model_params_active(o), model_params_active(m));
+    model_free(o);
+    return ST_OK;
+}
+
+static enum status find_runs(struct measured_run runs[CANDIDATES], size_t *count,
+                             const struct plan *p, struct diag *dg)
+{
     struct measured_query q = {.model = p->model->name,
                                .device = p->device->name,
                                .cache = p->place.cache,
                                .top_k = model_top_k(p->model),
                                .serial = p->request.profile == PROFILE_SERIAL};
     char folder[CATALOGUE_PATH_MAX], path[CATALOGUE_PATH_MAX + 32];
+    size_t found, kept = 0;
     snprintf(path, sizeof path, "%s/measured.csv",
              catalogue_dir(folder, sizeof folder, "sim/plan"));
-    enum status st = measured_nearest(runs, RUNS, &page.run_count, path, &q, dg);
+    enum status st = measured_nearest(runs, CANDIDATES, &found, path, &q, dg);
+    for (size_t i = 0; i < found && kept < RUNS && st == ST_OK; i++) {
+        bool similar = true;
+        if (runs[i].likeness == LIKE_DEVICE)
+            st = is_similar(&similar, p->model, runs[i].model, dg);
+        if (similar)
+            runs[kept++] = runs[i];
+    }
+    *count = kept;
+    return st;
+}
+
+static enum status print_screen(struct plan_page *page, const struct args *a, struct diag *dg)
+{
+    struct measured_run runs[CANDIDATES];
+    enum status st = find_runs(runs, &page->run_count, page->plan, dg);
     if (st != ST_OK)
         return st;
-    plan_print_screen(&page);
+    page->run = runs;
+    plan_print_screen(page);
     if (args_flag(a, "explain"))
-        plan_print_explain(&page);
+        plan_print_explain(page);
     return flush_stdout(dg);
+}
+
+static enum status print_plan(const struct plan *p, const struct args *a, const struct scenario *s,
+                              struct diag *dg)
+{
+    struct plan_page page = {.plan = p, .changed_top_k = s->changed_top_k};
+    page.override = args_list(a, "set", &page.override_count);
+    if (args_text(a, "want"))
+        return print_want(&page, a, dg);
+    if (args_count(a, "format") == 0)
+        return print_screen(&page, a, dg);
+    return args_flag(a, "explain") ? print_inputs(p, a, dg) : print_row(p, a, dg);
 }
 
 static enum status run(struct args *a, struct diag *dg)
@@ -218,12 +327,8 @@ static enum status run(struct args *a, struct diag *dg)
     catalogue_dir(presets, sizeof presets, "sim/trace/presets");
     request_from(&r, a, &s, presets);
     st = plan_new(&p, s.model, s.device, &r, dg);
-    if (st == ST_OK && args_text(a, "want"))
-        st = print_want(p, a, dg);
-    else if (st == ST_OK && args_count(a, "format") != 0)
-        st = print_row(p, a, dg);
-    else if (st == ST_OK)
-        st = print_screen(p, a, &s, dg);
+    if (st == ST_OK)
+        st = print_plan(p, a, &s, dg);
     plan_free(p);
     scenario_free(&s);
     return st;

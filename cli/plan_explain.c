@@ -64,6 +64,8 @@ static void explain_time(const struct plan *p)
     line("compute", "operations / (peak * share), where that exceeds bytes / rate", t->compute_ns,
          DIM_TIME);
     line("memory", "bytes / rate, where that exceeds the operations", t->memory_ns, DIM_TIME);
+    if (p->machine.host)
+        line("DRAM", "the same of the experts on the host", t->host_memory_ns, DIM_TIME);
     line("overhead", "kernel calls * cost of a call", t->overhead_ns, DIM_TIME);
     line("sum", "", t->total_ns, DIM_TIME);
     line("lower bound", "max over resources of amount/rate", p->bounds.lower_ns, DIM_TIME);
@@ -111,7 +113,7 @@ void plan_print_explain(const struct plan_page *page)
     const struct plan *p = page->plan;
     printf("\nmodel: %s (%s, grade %s); device: %s; unit: %s\n", p->model->origin,
            p->model->source ? p->model->source : "", p->model->grade ? p->model->grade : "-",
-           p->device->origin, p->machine.unit);
+           p->device->origin, p->site->name);
     explain_memory(p);
     explain_bytes(p);
     explain_hits(p);

@@ -1,44 +1,15 @@
 #include "cli/plan_print.h"
+#include "cli/plan_text.h"
 
 #include "base/fixed.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define LABEL "  %-12s "
+#define LABEL PLAN_LABEL
 
 /* ---- small text ---------------------------------------------------------------------------- */
-
-struct text {
-    char at[QUANTITY_TEXT_MAX];
-};
-
-static struct text size_text(uint64_t bytes)
-{
-    struct text t;
-    quantity_round(t.at, bytes, DIM_SIZE);
-    return t;
-}
-
-static struct text time_text(uint64_t ns)
-{
-    struct text t;
-    quantity_round(t.at, ns, DIM_TIME);
-    return t;
-}
-
-/* Three digits of 10^9/ns tokens a second, without the unit. */
-static struct text rate_text(uint64_t ns)
-{
-    struct text t;
-    quantity_round(t.at, ns ? UINT64_C(1000000000000000) / ns : 0, DIM_TOKEN_RATE);
-    char *unit = strstr(t.at, " tok/s");
-    if (unit)
-        *unit = 0;
-    return t;
-}
 
 static unsigned per_cent(uint64_t share, uint64_t of)
 {
@@ -56,16 +27,6 @@ static unsigned hundredths(uint64_t factor)
     return (unsigned)((factor + RATIO_ONE / 200) / (RATIO_ONE / 100));
 }
 
-static void append(char *out, size_t size, const char *format, ...) PRINTF_LIKE(3, 4);
-static void append(char *out, size_t size, const char *format, ...)
-{
-    size_t used = strlen(out);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(out + used, size - used, format, args);
-    va_end(args);
-}
-
 /* ---- facts about a plan -------------------------------------------------------------------- */
 
 struct share {
@@ -73,7 +34,9 @@ struct share {
     uint64_t ns;
 };
 
-static void shares_of(struct share s[5], const struct plan *p)
+#define SHARES 6
+
+static void shares_of(struct share s[SHARES], const struct plan *p)
 {
     const struct timing *t = &p->timing;
     s[0] = (struct share){"flash", t->flash_ns};
@@ -81,14 +44,15 @@ static void shares_of(struct share s[5], const struct plan *p)
     s[2] = (struct share){"compute", t->compute_ns};
     s[3] = (struct share){p->machine.own_memory ? "memory" : "DRAM", t->memory_ns};
     s[4] = (struct share){"overhead", t->overhead_ns};
+    s[5] = (struct share){"DRAM", t->host_memory_ns};
 }
 
 const char *plan_binds(const struct plan *p)
 {
-    struct share s[5];
+    struct share s[SHARES];
     shares_of(s, p);
     size_t best = 0;
-    for (size_t i = 1; i < 5; i++)
+    for (size_t i = 1; i < SHARES; i++)
         best = s[i].ns > s[best].ns ? i : best;
     return s[best].name;
 }
@@ -102,7 +66,11 @@ static bool used(const struct plan *p, size_t i)
         return p->tally.flash_bytes > 0;
     if (i == INPUT_PEAK || i == INPUT_CALL) /* part of what the share of the peak was found from */
         return p->machine.input[INPUT_EFFICIENCY].value.kind == KIND_ASSUMED;
-    if (i == INPUT_UNIT_DRAM || i == INPUT_LINK)
+    if (i == INPUT_GEMM)
+        return p->request.prompt > 1 && p->machine.gemm_ops > p->machine.reached_ops;
+    if (i == INPUT_LINK)
+        return p->tally.link_bytes > 0;
+    if (i == INPUT_UNIT_DRAM)
         return p->machine.own_memory;
     return i != INPUT_DRAM || !p->machine.own_memory || p->tally.dram_bytes > 0;
 }
@@ -113,19 +81,19 @@ void plan_assumed(char *out, size_t size, const struct plan *p)
     for (size_t i = 0; i < INPUT_COUNT; i++) {
         const struct machine_input *in = &p->machine.input[i];
         if (used(p, i) && in->value.kind == KIND_ASSUMED)
-            append(out, size, "%s%s", *out ? "; " : "", in->what);
+            text_append(out, size, "%s%s", *out ? "; " : "", in->what);
     }
     const struct value *reserve = &p->device->reserve;
     if (p->place.reserve && (p->place.reserve_by_rule || reserve->kind == KIND_ASSUMED))
-        append(out, size, "%smemory kept by the system", *out ? "; " : "");
+        text_append(out, size, "%smemory kept by the system", *out ? "; " : "");
     if (p->tally.flash_bytes && p->request.profile != PROFILE_SERIAL &&
         strcmp(p->machine.unit, "cpu") == 0)
-        append(out, size, "%sreads take no time from the cores", *out ? "; " : "");
+        text_append(out, size, "%sreads take no time from the cores", *out ? "; " : "");
     if (plan_routing_unknown(p))
-        append(out, size, "%srouting unknown, taken as preset %s", *out ? "; " : "",
-               p->route->preset);
-    else if (p->place.experts && !p->place.fits)
-        append(out, size, "%srouting like preset %s", *out ? "; " : "", p->route->preset);
+        text_append(out, size, "%srouting unknown, taken as preset %s", *out ? "; " : "",
+                    p->route->preset);
+    else if (p->place.experts && plan_streams(p))
+        text_append(out, size, "%srouting like preset %s", *out ? "; " : "", p->route->preset);
 }
 
 size_t plan_outside(struct plan_note notes[PLAN_NOTES], const struct plan_page *page)
@@ -143,7 +111,7 @@ size_t plan_outside(struct plan_note notes[PLAN_NOTES], const struct plan_page *
     if (page->changed_top_k)
         snprintf(notes[n++].text, room, "top %" PRIu64 ": not what the model was trained for",
                  model_top_k(m));
-    if (p->place.experts && !p->place.fits && held > longest)
+    if (p->place.experts && plan_streams(p) && held > longest)
         snprintf(notes[n++].text, room, "cache remembers more than the %d tokens counted",
                  HIT_CURVE_TOKENS);
     if (p->tally.flash_bytes && !p->machine.flash.lane_bandwidth.given)
@@ -153,65 +121,89 @@ size_t plan_outside(struct plan_note notes[PLAN_NOTES], const struct plan_page *
 
 /* ---- the screen ---------------------------------------------------------------------------- */
 
-static void print_title(const struct plan *p)
+void plan_print_title(const struct plan_page *page)
 {
+    const struct plan *p = page->plan;
     const struct model *m = p->model;
     printf("%s, %s, %s, %zu layers", m->title ? m->title : m->name,
-           m->quant.name ? m->quant.name : "as stored", size_text(p->place.weights).at,
+           m->quant.name ? m->quant.name : "as stored", text_size(p->place.weights).at,
            m->layer_count);
     if (p->place.experts)
         printf(" x %" PRIu64 " experts, top %" PRIu64, model_experts(m), model_top_k(m));
-    printf("     %s\n\n", p->device->title ? p->device->title : p->device->name);
+    printf("     %s\n", p->device->title ? p->device->title : p->device->name);
+    for (size_t i = 0; i < page->override_count; i++)
+        printf("%s%s%s", i ? ", " : "with ", page->override[i],
+               i + 1 < page->override_count ? "" : "\n");
+    printf("\n");
+}
+
+/* Dense weights and state beside the unit, experts in DRAM? */
+static bool apart(const struct plan *p)
+{
+    return p->machine.own_memory && p->place.cache && !p->place.experts_on_unit;
 }
 
 static void print_fit(const struct plan *p)
 {
     const struct placement *w = &p->place;
-    const char *apart = p->machine.own_memory && !w->fits ? " of DRAM" : "";
-    printf(LABEL, "fits");
-    printf("%s: %s of weights, %s%s given", w->fits ? "yes" : "no", size_text(w->weights).at,
-           size_text(w->given).at, apart);
-    if (w->fits)
+    printf(LABEL "%s: %s of weights, ", "fits", plan_streams(p) ? "no" : "yes",
+           text_size(w->weights).at);
+    if (apart(p))
+        printf("%s on %s and ", text_size(p->machine.memory_bytes).at, p->machine.unit);
+    printf("%s%s given", text_size(w->given).at, apart(p) ? " of DRAM" : "");
+    if (!plan_streams(p))
         printf(" -> nothing streams\n");
     else if (w->stream_trunk || w->stream_bytes)
         printf(" -> %s of dense weights are read again for every token\n",
-               size_text(p->tally.streamed_bytes).at);
+               text_size(p->tally.streamed_bytes).at);
     else
         printf(" -> experts stream from flash\n");
-    printf(LABEL "dense %s", "where", size_text(w->dense_resident).at);
+}
+
+static void print_place(const struct plan *p)
+{
+    const struct placement *w = &p->place;
+    char on[48] = "";
+    if (p->machine.own_memory)
+        snprintf(on, sizeof on, " on %s", p->machine.unit);
+    printf(LABEL "dense %s%s", "where", text_size(w->dense_resident).at, on);
     if (w->experts)
-        printf(" | expert cache %s (%u %% of experts)", size_text(w->cache).at,
-               per_cent(w->cache, w->experts));
+        printf(" | expert cache %s%s (%u %% of experts)", text_size(w->cache).at,
+               apart(p) ? " in DRAM" : on, per_cent(w->cache, w->experts));
     printf(" | state at %" PRIu64 " %s | buffers %s", p->request.place.context,
-           size_text(w->state).at, size_text(w->buffers).at);
+           text_size(w->state).at, text_size(w->buffers).at);
     if (w->reserve)
-        printf(" | system %s", size_text(w->reserve).at);
+        printf(" | system %s", text_size(w->reserve).at);
     if (w->spare)
-        printf(" | spare %s", size_text(w->spare).at);
+        printf(" | spare %s", text_size(w->spare).at);
     printf("\n");
 }
 
 static void print_rate(const struct plan *p)
 {
-    printf(LABEL "%s tok/s  [%s .. %s]%s", "decode", rate_text(p->token_ns.mid).at,
-           rate_text(p->token_ns.high).at, rate_text(p->token_ns.low).at,
+    printf(LABEL "%s tok/s  [%s .. %s]%s", "decode", text_rate(p->token_ns.mid).at,
+           text_rate(p->token_ns.high).at, text_rate(p->token_ns.low).at,
            plan_routing_unknown(p) ? "  routing unknown" : "");
     if (p->request.prompt)
         printf("      first token after %" PRIu64 ": %s  [%s .. %s]", p->request.prompt,
-               time_text(p->first_ns.mid).at, time_text(p->first_ns.low).at,
-               time_text(p->first_ns.high).at);
+               text_time(p->first_ns.mid).at, text_time(p->first_ns.low).at,
+               text_time(p->first_ns.high).at);
+    if (p->request.prompt && p->route->chunk == 1 && p->request.prompt > 1)
+        printf("  in chunks of one token, no more fit the cache");
+    else if (p->request.prompt && p->route->chunk < p->request.prompt)
+        printf("  in chunks of %" PRIu64, p->route->chunk);
     printf("\n");
 }
 
 static void print_bound(const struct plan *p)
 {
-    struct share s[5];
+    struct share s[SHARES];
     const char *join = "";
     shares_of(s, p);
     printf(LABEL, "bound by");
-    for (int pass = 0; pass < 5; pass++) { /* largest first */
+    for (int pass = 0; pass < SHARES; pass++) { /* largest first */
         size_t best = 0;
-        for (size_t i = 1; i < 5; i++)
+        for (size_t i = 1; i < SHARES; i++)
             best = s[i].ns > s[best].ns ? i : best;
         if (s[best].ns * 200 >= p->timing.total_ns) {
             printf("%s%s %u %%", join, s[best].name,
@@ -228,30 +220,30 @@ static void print_bytes(const struct plan *p)
     const struct tally *y = &p->tally;
     printf(LABEL, "per token");
     if (p->place.experts)
-        printf("%s of experts, %u %% from cache, %s from flash", size_text(y->expert_bytes).at,
-               per_cent_rounded(p->hit_ratio), size_text(y->flash_bytes).at);
+        printf("%s of experts, %u %% from cache, %s from flash", text_size(y->expert_bytes).at,
+               per_cent_rounded(p->hit_ratio), text_size(y->flash_bytes).at);
     else
-        printf("%s of weights, %s from flash", size_text(workload_trunk_bytes(&p->decode)).at,
-               size_text(y->flash_bytes).at);
+        printf("%s of weights, %s from flash", text_size(workload_trunk_bytes(&p->decode)).at,
+               text_size(y->flash_bytes).at);
     if (y->link_bytes)
-        printf(", %s over the link", size_text(y->link_bytes).at);
-    printf(", %s through memory\n", size_text(y->memory_bytes).at);
+        printf(", %s over the link", text_size(y->link_bytes).at);
+    printf(", %s through memory\n", text_size(y->memory_bytes).at);
     if (y->streamed_bytes)
         printf(LABEL "%s of dense weights again for every token: %s of its %s\n", "",
-               size_text(y->streamed_bytes).at,
-               time_text(time_for(y->streamed_bytes, p->machine.flash.bandwidth.amount)).at,
-               time_text(p->timing.total_ns).at);
+               text_size(y->streamed_bytes).at,
+               text_time(time_for(y->streamed_bytes, p->machine.flash.bandwidth.amount)).at,
+               text_time(p->timing.total_ns).at);
 }
 
 static void print_sizes(const struct plan *p)
 {
-    if (!p->size_count || p->place.fits)
+    if (!p->size_count || !plan_streams(p))
         return;
     printf(LABEL, "cache size");
     for (size_t i = 0; i < p->size_count; i++)
-        printf("%s%s %s", i ? " | " : "", size_text(p->size[i].cache).at,
-               rate_text(p->size[i].token_ns).at);
-    printf(" tok/s     up to %s LRU hits nothing\n", size_text(p->cliff).at);
+        printf("%s%s %s", i ? " | " : "", text_size(p->size[i].cache).at,
+               text_rate(p->size[i].token_ns).at);
+    printf(" tok/s     up to %s LRU hits nothing\n", text_size(p->cliff).at);
 }
 
 /* Largest factor first; what changes less than a percent is not help. */
@@ -277,33 +269,18 @@ static void print_help(const struct plan *p)
     printf("%s\n", *join ? "" : "nothing of what is asked here");
 }
 
-static void print_runs(const struct plan_page *page)
-{
-    for (size_t i = 0; i < page->run_count; i++) {
-        const struct measured_run *r = &page->run[i];
-        printf(LABEL, i ? "" : "measured");
-        if (r->likeness == LIKE_BOTH)
-            printf("%s, same device", r->id);
-        else
-            printf("%s, %s", r->id, r->likeness == LIKE_MODEL ? r->device : r->model);
-        printf("%s%s, %s", *r->engine ? ", " : "", r->engine, r->quant);
-        if (r->cache_given)
-            printf(", cache %s", size_text(r->cache).at);
-        if (r->top_k)
-            printf(", top %" PRIu64, r->top_k);
-        printf(", %s: %s tok/s\n", r->overlap, r->tok_per_s);
-    }
-}
-
 static void print_notes(const struct plan_page *page)
 {
     char assumed[512];
     struct plan_note notes[PLAN_NOTES];
     const struct plan *p = page->plan;
     plan_assumed(assumed, sizeof assumed, p);
-    printf("\n" LABEL "%s reads, %" PRIu64 " in flight, %" PRIu64 " an expert; cold device\n",
-           "run as", p->request.profile == PROFILE_SERIAL ? "serial" : "overlapped",
+    printf("\n" LABEL "%s, %s reads, %" PRIu64 " in flight, %" PRIu64 " an expert; cold device\n",
+           "run as", p->site->name, p->request.profile == PROFILE_SERIAL ? "serial" : "overlapped",
            p->request.lanes, p->request.pieces);
+    for (size_t i = 1; i < p->site_count; i++)
+        printf("%s%s %s%s", i == 1 ? "               instead: " : " | ", p->site[i].name,
+               text_rate(p->site[i].token_ns).at, i + 1 < p->site_count ? "" : " tok/s\n");
     printf(LABEL "%s\n", "assumed", *assumed ? assumed : "nothing");
     size_t count = plan_outside(notes, page);
     for (size_t i = 0; i < count; i++)
@@ -313,37 +290,15 @@ static void print_notes(const struct plan_page *page)
 void plan_print_screen(const struct plan_page *page)
 {
     const struct plan *p = page->plan;
-    print_title(p);
+    plan_print_title(page);
     print_fit(p);
+    print_place(p);
     print_rate(p);
     print_bound(p);
     print_bytes(p);
     printf("\n");
     print_sizes(p);
     print_help(p);
-    print_runs(page);
+    plan_print_runs(page);
     print_notes(page);
-}
-
-/* ---- the inverse --------------------------------------------------------------------------- */
-
-void plan_print_want(const struct plan *p, const char *want,
-                     const struct answer answers[WISH_COUNT])
-{
-    print_title(p);
-    printf("  %s, each alone, everything else as it is (now %s tok/s):\n\n", want,
-           rate_text(p->token_ns.mid).at);
-    for (size_t i = 0; i < WISH_COUNT; i++) {
-        const struct answer *a = &answers[i];
-        char now[QUANTITY_TEXT_MAX], need[QUANTITY_TEXT_MAX];
-        if (!a->now && !a->reachable)
-            continue;
-        printf("  %-18s now %-12s ", a->name, quantity_round(now, a->now, a->dim));
-        if (!a->reachable)
-            printf("not reachable by this alone\n");
-        else if (a->need <= a->now)
-            printf("enough: %s would do\n", quantity_round(need, a->need, a->dim));
-        else
-            printf("needs %s\n", quantity_round(need, a->need, a->dim));
-    }
 }

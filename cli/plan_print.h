@@ -10,13 +10,20 @@ struct plan_page {
     const struct measured_run *run;
     size_t run_count;
     bool changed_top_k;
+    const char *const *override; /* as on the command line */
+    size_t override_count;
 };
+
+/* Model and device, and what was overridden of them. */
+void plan_print_title(const struct plan_page *page);
+/* Nothing if there are no runs. */
+void plan_print_runs(const struct plan_page *page);
 
 void plan_print_screen(const struct plan_page *page);
 /* Every figure with its formula, then the inputs with their kinds and sources. */
 void plan_print_explain(const struct plan_page *page);
-void plan_print_want(const struct plan *p, const char *want,
-                     const struct answer answers[WISH_COUNT]);
+void plan_print_want(const struct plan_page *page, const char *want,
+                     const struct answer answers[WISH_COUNT], const struct together *together);
 
 /* Names of the inputs that are only assumed, joined by "; ". */
 void plan_assumed(char *out, size_t size, const struct plan *p);

@@ -23,7 +23,7 @@
      false}, \
     {"state-format", OPTION_TEXT, "Q", "format of the KV cache: f16, fp8, q8_0, q4_0", "f16", NULL, 0, \
      0, false}, \
-    {"unit", OPTION_TEXT, "U", "compute unit: cpu, gpu, ... (the fastest that fits)", NULL, NULL, 0, \
+    {"unit", OPTION_TEXT, "U", "compute unit: cpu, gpu, gpu+cpu, ... (the fastest that fits)", NULL, NULL, 0, \
      0, false}, \
     {"lanes", OPTION_COUNT, "N", "reads in flight", "4", NULL, 1, 4096, false}, \
     {"pieces", OPTION_COUNT, "N", "reads an expert takes: 3 as files store it, 1 packed", "3", NULL, \

@@ -368,7 +368,7 @@ static void what_is_had_already_is_named_as_enough(void **state)
     struct plan *p = plan_of(&b);
     plan_want(a, p, p->timing.total_ns * 2);
     for (size_t i = 0; i < WISH_COUNT; i++)
-        assert_true(a[i].reachable && a[i].need <= a[i].now);
+        assert_true(!a[i].best_ns || (a[i].reachable && a[i].need <= a[i].now));
     plan_free(p);
     bench_free(&b);
 }
@@ -543,7 +543,10 @@ static void phone_runs_lie_within_30_per_cent_and_inside_the_interval(void **sta
         double published_ns = 1e9 / row[i].tok_per_s;
         assert_true((double)p->token_ns.low < published_ns &&
                     published_ns < (double)p->token_ns.high);
-        assert_true(p->first_ns.mid > 5ull * RATIO_ONE && p->first_ns.mid < 9ull * RATIO_ONE);
+        /* 34 tokens in 5.351 s without a cache (bmoe/bench/qwen_stream.log); with one the engine
+         * spends some seconds more on touching it for the first time. */
+        if (row[i].top_k == 8)
+            assert_close((double)p->first_ns.mid / 5.351e9, 1.0, 0.25);
         plan_free(p);
         bench_free(&b);
     }
@@ -635,7 +638,8 @@ static void the_row_has_its_columns_and_json_is_one_object(void **state)
     expect(PHONE " --format json", 0, "{\"model\": \"qwen3-30b-a3b\", \"device\": \"oneplus-15r\"",
            NULL);
     expect(PHONE " --explain", 0, "storage.0.bandwidth", NULL);
-    expect(PHONE " --want 5tok/s --format csv", 0, "resource,now,need,unit\nflash rate,", NULL);
+    expect(PHONE " --want 5tok/s --format csv", 0,
+           "resource,now,need,unit,need_low,need_high,most_tok_per_s\nflash rate,", NULL);
     expect(PHONE " --want 5tok/s", 0, "each alone", NULL);
 }
 

@@ -102,14 +102,14 @@ static uint64_t compute_most(const struct plan *p)
 
 static bool set_compute(struct plan_case *c, const struct plan *p, uint64_t amount)
 {
-    (void)p;
     c->machine.reached_ops = amount;
+    c->machine.host_ops = fixed_mul_div(p->machine.host_ops, amount, compute_now(p));
     return amount > 0;
 }
 
 static uint64_t dram_now(const struct plan *p)
 {
-    return p->machine.memory_Bps;
+    return p->machine.dram_Bps;
 }
 
 static uint64_t dram_most(const struct plan *p)
@@ -119,9 +119,43 @@ static uint64_t dram_most(const struct plan *p)
 
 static bool set_dram(struct plan_case *c, const struct plan *p, uint64_t amount)
 {
-    c->machine.memory_Bps = amount;
+    c->machine.dram_Bps = amount;
     if (!p->machine.own_memory)
-        c->machine.dram_Bps = amount;
+        c->machine.memory_Bps = amount;
+    return amount > 0;
+}
+
+static uint64_t unit_now(const struct plan *p)
+{
+    return p->machine.own_memory ? p->machine.memory_Bps : 0;
+}
+
+static uint64_t unit_most(const struct plan *p)
+{
+    return unit_now(p) * REACH;
+}
+
+static bool set_unit(struct plan_case *c, const struct plan *p, uint64_t amount)
+{
+    (void)p;
+    c->machine.memory_Bps = amount;
+    return amount > 0;
+}
+
+static uint64_t link_now(const struct plan *p)
+{
+    return p->machine.link_Bps;
+}
+
+static uint64_t link_most(const struct plan *p)
+{
+    return link_now(p) * REACH;
+}
+
+static bool set_link(struct plan_case *c, const struct plan *p, uint64_t amount)
+{
+    (void)p;
+    c->machine.link_Bps = amount;
     return amount > 0;
 }
 
@@ -131,44 +165,93 @@ static const struct quest quests[WISH_COUNT] = {
     [WISH_CACHE] = {"expert cache", DIM_SIZE, cache_now, cache_most, set_cache},
     [WISH_COMPUTE] = {"compute reached", DIM_COMPUTE, compute_now, compute_most, set_compute},
     [WISH_DRAM_RATE] = {"DRAM rate reached", DIM_RATE, dram_now, dram_most, set_dram},
+    [WISH_UNIT_RATE] = {"unit memory rate", DIM_RATE, unit_now, unit_most, set_unit},
+    [WISH_LINK] = {"link rate", DIM_RATE, link_now, link_most, set_link},
 };
 
-static bool enough(const struct plan *p, const struct quest *q, uint64_t amount, uint64_t wanted_ns)
+/* UINT64_MAX where the amount cannot hold the model. */
+static uint64_t token_with(const struct plan *p, const struct quest *q, uint64_t amount)
 {
     struct plan_case c;
     struct timing t;
     plan_base_case(&c, p);
     if (!q->set(&c, p, amount))
-        return false;
+        return UINT64_MAX;
     plan_token(&t, p, &c);
-    return t.total_ns <= wanted_ns;
+    return t.total_ns;
 }
 
-static void solve(struct answer *a, const struct plan *p, const struct quest *q, uint64_t wanted_ns)
+/* The least amount, or UINT64_MAX. */
+static uint64_t least(const struct plan *p, const struct quest *q, uint64_t wanted_ns)
 {
     uint64_t low = 0, high = q->most(p);
-    *a = (struct answer){.name = q->name, .dim = q->dim, .now = q->now(p)};
-    if (a->now == 0 && q->most == flash_most)
-        return; /* a device without storage */
-    a->reachable = enough(p, q, high, wanted_ns);
-    if (!a->reachable)
-        return;
-    if (enough(p, q, 0, wanted_ns)) {
-        a->need = 0;
-        return;
-    }
+    if (token_with(p, q, high) > wanted_ns)
+        return UINT64_MAX;
+    if (token_with(p, q, 1) <= wanted_ns)
+        return 0;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (enough(p, q, middle, wanted_ns))
+        if (token_with(p, q, middle) <= wanted_ns)
             high = middle;
         else
             low = middle;
     }
-    a->need = high;
+    return high;
+}
+
+/* A token really takes `end`/mid of what is estimated: so much less, or more, may be estimated. */
+static uint64_t wanted_at(const struct plan *p, uint64_t wanted_ns, uint64_t end)
+{
+    return fixed_mul_div(wanted_ns, p->token_ns.mid, end);
+}
+
+static void solve(struct answer *a, const struct plan *p, const struct quest *q, uint64_t wanted_ns)
+{
+    *a = (struct answer){.name = q->name, .dim = q->dim, .now = q->now(p)};
+    if (q->most(p) == 0)
+        return; /* a device without it, or a model without experts */
+    a->best_ns = token_with(p, q, q->most(p));
+    a->need = least(p, q, wanted_ns);
+    a->need_low = least(p, q, wanted_at(p, wanted_ns, p->token_ns.low));
+    a->need_high = least(p, q, wanted_at(p, wanted_ns, p->token_ns.high));
+    a->reachable = a->need != UINT64_MAX;
 }
 
 void plan_want(struct answer answers[WISH_COUNT], const struct plan *p, uint64_t token_ns)
 {
     for (size_t i = 0; i < WISH_COUNT; i++)
         solve(&answers[i], p, &quests[i], token_ns);
+}
+
+static uint64_t token_with_both(const struct plan *p, uint64_t factor)
+{
+    struct plan_case c;
+    struct timing t;
+    plan_base_case(&c, p);
+    if (flash_now(p))
+        set_flash(&c, p, fixed_mul_div(flash_now(p), factor, RATIO_ONE));
+    uint64_t memory = fixed_mul_div(memory_now(p), factor, RATIO_ONE);
+    if (!set_memory(&c, p, memory < memory_most(p) ? memory : memory_most(p)))
+        return UINT64_MAX;
+    plan_token(&t, p, &c);
+    return t.total_ns;
+}
+
+void plan_want_together(struct together *out, const struct plan *p, uint64_t token_ns)
+{
+    uint64_t low = 0, high = RATIO_ONE * REACH;
+    *out = (struct together){.best_ns = token_with_both(p, high)};
+    out->reachable = out->best_ns <= token_ns;
+    if (!out->reachable)
+        return;
+    while (high - low > 1000) { /* to a millionth of what there is */
+        uint64_t middle = low + (high - low) / 2;
+        if (token_with_both(p, middle) <= token_ns)
+            high = middle;
+        else
+            low = middle;
+    }
+    out->factor = high;
+    out->flash = fixed_mul_div(flash_now(p), high, RATIO_ONE);
+    out->memory = fixed_mul_div(memory_now(p), high, RATIO_ONE);
 }

@@ -2,6 +2,7 @@
 
 #include "base/fixed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,26 +102,44 @@ uint64_t plan_first_ns(const struct plan *p, const struct plan_case *c)
 
 /* ---- setting up ---------------------------------------------------------------------------- */
 
-/* The routes of a plan: the one asked for or the model's own, else every one of route_presets. */
-static enum status set_routes(struct plan *p, struct diag *dg)
+static enum status add_route(struct plan *p, const char *preset, struct diag *dg)
 {
-    const char *own[] = {p->request.preset ? p->request.preset : p->model->router, NULL};
-    const char *const *presets = own[0] || model_experts(p->model) == 0 ? own : route_presets;
     const struct route_request r = {.presets = p->request.presets,
                                     .prompt = p->request.prompt,
                                     .cache = p->place.cache,
                                     .state_bits = p->request.place.state_bits};
+    return route_init(&p->route[p->route_count++], p->model, preset, &r, dg);
+}
+
+/* The one asked for, or the model's own, or NULL. */
+static const char *known_routing(const struct plan *p)
+{
+    const char *preset = p->request.preset ? p->request.preset : p->model->router;
+    return !preset && model_experts(p->model) == 0 ? "uniform" : preset;
+}
+
+static enum status set_first_route(struct plan *p, struct diag *dg)
+{
+    const char *known = known_routing(p);
+    return add_route(p, known ? known : route_presets[0], dg);
+}
+
+static enum status set_other_routes(struct plan *p, struct diag *dg)
+{
     enum status st = ST_OK;
-    do {
-        const char *preset = presets[p->route_count] ? presets[p->route_count] : "uniform";
-        st = route_init(&p->route[p->route_count++], p->model, preset, &r, dg);
-    } while (st == ST_OK && presets[p->route_count]);
+    while (st == ST_OK && !known_routing(p) && route_presets[p->route_count])
+        st = add_route(p, route_presets[p->route_count], dg);
     return st;
 }
 
 bool plan_routing_unknown(const struct plan *p)
 {
-    return p->route_count > 1 && !p->place.fits;
+    return p->route_count > 1 && plan_streams(p);
+}
+
+bool plan_streams(const struct plan *p)
+{
+    return p->tally.flash_bytes > 0;
 }
 
 static void set_spreads(struct plan *p)
@@ -195,11 +214,17 @@ static enum status set_workloads(struct plan *p, struct diag *dg)
     return ST_OK;
 }
 
-static enum status set_machine(struct plan *p, struct diag *dg)
+/* Units of a plan: `host` computes the experts, or is NULL. */
+struct site {
+    const char *unit, *host;
+};
+
+static enum status set_machine(struct plan *p, const struct site *site, struct diag *dg)
 {
     const struct model *m = p->model;
     uint64_t bytes = model_weight_bytes(m), params = model_params_total(m);
-    struct machine_choice choice = {.unit = p->request.unit,
+    struct machine_choice choice = {.unit = site->unit,
+                                    .host = site->host,
                                     .cards = 1,
                                     .need_bytes = bytes,
                                     .rates = RATES_REACHED,
@@ -207,7 +232,9 @@ static enum status set_machine(struct plan *p, struct diag *dg)
     enum status st = machine_init(&p->machine, p->device, &choice, dg);
     if (st == ST_OK)
         st = placement_find(&p->place, m, p->device, &p->machine, &p->request.place, dg);
-    if (st == ST_OK && !p->place.fits && !p->machine.flash_given)
+    bool all =
+        p->place.cache == p->place.experts && !p->place.stream_trunk && !p->place.stream_bytes;
+    if (st == ST_OK && !all && !p->machine.flash_given)
         return diag_set(dg, ST_MISSING,
                         "%s: storage.0.bandwidth is needed: what does not fit streams from there",
                         p->device->origin);
@@ -247,40 +274,128 @@ static void set_sizes(struct plan *p)
     }
 }
 
-static enum status fill(struct plan *p, struct diag *dg)
+/* The plan of one site, as far as choosing among them needs it. */
+static enum status fill(struct plan *p, const struct site *site, struct diag *dg)
 {
-    enum status st = set_machine(p, dg);
+    enum status st = set_machine(p, site, dg);
     if (st == ST_OK)
-        st = set_routes(p, dg);
+        st = set_first_route(p, dg);
     p->cycle = model_token_cycle_bytes(p->model);
     p->moe_layers = model_moe_layers(p->model);
     p->cliff = p->moe_layers ? p->cycle - p->cycle / p->moe_layers : 0;
     if (st == ST_OK)
         st = set_workloads(p, dg);
-    if (st != ST_OK)
-        return st;
-    set_spreads(p);
-    set_middle(p);
-    set_sizes(p);
-    plan_spread(p);
-    return ST_OK;
+    if (st == ST_OK)
+        set_middle(p);
+    return st;
 }
 
-enum status plan_new(struct plan **out, const struct model *m, const struct device *d,
-                     const struct plan_request *request, struct diag *dg)
+static enum status new_site(struct plan **out, const struct plan *of, const struct site *site,
+                            struct diag *dg)
 {
     struct plan *p = calloc(1, sizeof *p);
     *out = NULL;
     if (!p)
         return diag_no_memory(dg);
-    p->model = m;
-    p->device = d;
-    p->request = *request;
-    enum status st = fill(p, dg);
+    p->model = of->model;
+    p->device = of->device;
+    p->request = of->request;
+    enum status st = fill(p, site, dg);
     if (st != ST_OK) {
         plan_free(p);
         return st;
     }
+    snprintf(p->site[0].name, sizeof p->site[0].name, "%s%s%s", p->machine.unit,
+             p->machine.host ? "+" : "", p->machine.host ? p->machine.host : "");
+    p->site[0].token_ns = p->timing.total_ns;
+    p->site_count = 1;
+    *out = p;
+    return ST_OK;
+}
+
+/* Keeps the faster plan and the times of both. */
+static void keep_faster(struct plan **best, struct plan *other)
+{
+    struct plan *slower = *best;
+    if (!slower || other->timing.total_ns < slower->timing.total_ns) {
+        *best = other;
+        if (slower)
+            memcpy(&other->site[1], slower->site, slower->site_count * sizeof *slower->site);
+        other->site_count = 1 + (slower ? slower->site_count : 0);
+        plan_free(slower);
+        return;
+    }
+    slower->site[slower->site_count++] = other->site[0];
+    plan_free(other);
+}
+
+/* Beside the unit that machine.h chooses: each one with memory of its own, the experts copied to it or
+ * computed out of DRAM by another. Sites that the model does not fit are no choice; `dg` keeps the reason
+ * of the first where none is left. */
+static enum status try_sites(struct plan **best, const struct plan *of, enum status first,
+                             struct diag *dg)
+{
+    const struct device *d = of->device;
+    for (size_t i = 0; i < d->compute_count * (d->compute_count + 1); i++) {
+        const struct compute *c = &d->compute[i / (d->compute_count + 1)];
+        size_t other = i % (d->compute_count + 1);
+        const struct compute *host = other < d->compute_count ? &d->compute[other] : NULL;
+        struct site site = {c->name, host ? host->name : NULL};
+        struct plan *p;
+        struct diag why;
+        if (!c->memory.capacity.given || (host && host->memory.capacity.given) ||
+            (*best && (*best)->site_count == PLAN_SITES))
+            continue;
+        enum status st = new_site(&p, of, &site, &why);
+        if (st == ST_NO_MEMORY)
+            return diag_no_memory(dg);
+        if (st == ST_OK)
+            keep_faster(best, p);
+    }
+    return *best ? ST_OK : first;
+}
+
+/* "gpu+cpu" into its two names, which live in `room`. */
+static struct site site_named(const char *unit, char room[64])
+{
+    struct site site = {0};
+    if (!unit)
+        return site;
+    snprintf(room, 64, "%s", unit);
+    char *plus = strchr(room, '+');
+    if (plus)
+        *plus++ = 0;
+    site.unit = room;
+    site.host = plus;
+    return site;
+}
+
+static enum status choose_site(struct plan **out, const struct plan *of, struct diag *dg)
+{
+    char room[64];
+    struct site asked = site_named(of->request.unit, room);
+    enum status st = new_site(out, of, &asked, dg);
+    bool at_best = st == ST_OK && (*out)->machine.own_memory && (*out)->place.fits;
+    bool choice = !asked.unit && !at_best && (st == ST_OK || st == ST_MISFIT);
+    return choice ? try_sites(out, of, st, dg) : st;
+}
+
+enum status plan_new(struct plan **out, const struct model *m, const struct device *d,
+                     const struct plan_request *request, struct diag *dg)
+{
+    const struct plan of = {.model = m, .device = d, .request = *request};
+    struct plan *p;
+    *out = NULL;
+    enum status st = choose_site(&p, &of, dg);
+    if (st == ST_OK)
+        st = set_other_routes(p, dg);
+    if (st != ST_OK) {
+        plan_free(p);
+        return st;
+    }
+    set_spreads(p);
+    set_sizes(p);
+    plan_spread(p);
     *out = p;
     return ST_OK;
 }

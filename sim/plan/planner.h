@@ -16,6 +16,7 @@
 #define PLAN_DRAWS       200
 #define PLAN_SIZES       5
 #define PLAN_WHAT_IF_MAX 10
+#define PLAN_SITES       6
 
 struct plan_request {
     struct placement_request place;
@@ -23,8 +24,10 @@ struct plan_request {
     uint64_t lanes, pieces, copies;
     const char *presets; /* folder of routing presets */
     const char *preset;  /* name; NULL: the model's own */
-    const char *unit;    /* compute unit; NULL: chosen, see machine.h */
-    uint64_t prompt;     /* tokens before the first answer */
+    /* "gpu", or "gpu+cpu" for experts computed by the second out of DRAM while the first, which has
+     * memory of its own, does the rest; NULL: whichever of them is fastest. */
+    const char *unit;
+    uint64_t prompt; /* tokens before the first answer */
     uint64_t seed;
 };
 
@@ -39,6 +42,12 @@ struct what_if {
     struct range factor; /* of the decode rate, parts in 10^9 */
 };
 
+/* Where the kernels run, and what a token then takes. */
+struct site_choice {
+    char name[64]; /* "gpu+cpu" */
+    uint64_t token_ns;
+};
+
 struct cache_point {
     uint64_t cache; /* bytes */
     uint64_t hit_ratio;
@@ -51,6 +60,9 @@ struct plan {
     struct plan_request request;
     struct machine machine;
     struct placement place;
+    /* All that were possible, the one taken first. */
+    struct site_choice site[PLAN_SITES];
+    size_t site_count;
     /* The first is what the answer in the middle is made of. Several where the model's routing is
      * unknown; each draw of the interval takes one of them. */
     struct route route[ROUTE_MAX];
@@ -81,6 +93,8 @@ struct plan {
 MUST_CHECK enum status plan_new(struct plan **out, const struct model *m, const struct device *d,
                                 const struct plan_request *request, struct diag *dg);
 void plan_free(struct plan *p);
+/* Whether a token reads anything from flash. */
+bool plan_streams(const struct plan *p);
 /* Whether nothing is known of how the model routes, and it matters. */
 bool plan_routing_unknown(const struct plan *p);
 
@@ -109,15 +123,37 @@ void plan_spread(struct plan *p);
 
 /* ---- the inverse: what is the least that gives `token_ns` or better, everything else as it is --- */
 
-enum wish { WISH_FLASH, WISH_MEMORY, WISH_CACHE, WISH_COMPUTE, WISH_DRAM_RATE, WISH_COUNT };
+enum wish {
+    WISH_FLASH,
+    WISH_MEMORY,
+    WISH_CACHE,
+    WISH_COMPUTE,
+    WISH_DRAM_RATE,
+    WISH_UNIT_RATE,
+    WISH_LINK,
+    WISH_COUNT
+};
 
+/* 1 B/s of a resource that is not used would do: then the need is 0. */
 struct answer {
     const char *name; /* "flash rate" */
     enum dimension dim;
-    uint64_t now, need; /* flash rate: ceiling in B/s (lane rate and iops in proportion) */
+    uint64_t now;                       /* 0: the machine has none, and the rest means nothing */
+    uint64_t need, need_low, need_high; /* flash rate: ceiling in B/s (lane rate and iops in
+                                           proportion); low and high: if a token takes as long as the
+                                           ends of its interval say; UINT64_MAX: not by this alone */
     bool
         reachable; /* by this alone, within a thousand times what there is, or all experts cached */
+    uint64_t best_ns; /* a token's time with as much of it as anybody could want */
 };
 void plan_want(struct answer answers[WISH_COUNT], const struct plan *p, uint64_t token_ns);
+
+/* Flash rate and memory both times the least `factor` (parts in 10^9) that gives `token_ns`. */
+struct together {
+    uint64_t factor, flash, memory;
+    bool reachable;
+    uint64_t best_ns; /* with as much of both as anybody could want */
+};
+void plan_want_together(struct together *out, const struct plan *p, uint64_t token_ns);
 
 #endif

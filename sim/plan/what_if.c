@@ -44,6 +44,13 @@ static void twice_compute(struct plan_case *c, const struct plan *p)
 {
     (void)p;
     machine_scale(&c->machine, INPUT_PEAK, 2 * RATIO_ONE);
+    machine_scale(&c->machine, INPUT_HOST_PEAK, 2 * RATIO_ONE);
+}
+
+static void twice_link(struct plan_case *c, const struct plan *p)
+{
+    (void)p;
+    machine_scale(&c->machine, INPUT_LINK, 2 * RATIO_ONE);
 }
 
 static void twice_dram(struct plan_case *c, const struct plan *p)
@@ -72,6 +79,7 @@ static const struct question questions[] = {
     {"reads beside compute", "overlap", overlap_reads},
     {"2x compute", "compute_2x", twice_compute},
     {"2x DRAM rate", "dram_2x", twice_dram},
+    {"2x link", "link_2x", twice_link},
     {"experts in one piece", "packed", whole_experts},
     {NULL, NULL, fewer_bits},
 };
@@ -91,7 +99,7 @@ struct draws {
 /* A stated efficiency was found together with its peak: the spread of the product is its own. */
 static bool drawn(const struct plan *p, size_t i)
 {
-    return p->machine.input[i].value.given && i != INPUT_PEAK;
+    return p->machine.input[i].value.given && i != INPUT_PEAK && i != INPUT_HOST_PEAK;
 }
 
 /* Where the routing is unknown each of the routes is as likely as another. */

@@ -117,7 +117,9 @@ static struct layer_bytes bytes_of(const struct layer_class *c, const struct mac
     struct layer_bytes b = {.miss = part(c->expert_read_bytes, RATIO_ONE - r->hit_ratio),
                             .streamed = part(c->trunk_bytes, r->stream_trunk)};
     b.dma = times(b.miss + b.streamed, 1 + 2 * r->copies);
-    if (m->own_memory)
+    if (m->host)
+        b.link = b.streamed;
+    else if (m->own_memory)
         b.link = b.streamed + (r->experts_on_unit ? b.miss : c->expert_read_bytes);
     return b;
 }
@@ -134,7 +136,7 @@ void estimate_tally(struct tally *out, const struct workload *l, const struct ma
         out->miss_bytes += b.miss * c->layers;
         out->streamed_bytes += b.streamed * c->layers;
         out->link_bytes += b.link * c->layers;
-        out->memory_bytes += (c->fixed_bytes + c->expert_read_bytes) * c->layers;
+        out->memory_bytes += (c->fixed_bytes + (m->host ? 0 : c->expert_read_bytes)) * c->layers;
         dma += b.dma * c->layers;
         out->reads += fixed_mul_div(times(c->unique_e3 * c->layers, r->pieces),
                                     RATIO_ONE - r->hit_ratio, RATIO_ONE * 1000);
@@ -144,7 +146,7 @@ void estimate_tally(struct tally *out, const struct workload *l, const struct ma
     out->flash_bytes = out->miss_bytes + out->streamed_bytes;
     if (m->own_memory) {
         out->link_bytes += r->stream_bytes;
-        out->dram_bytes = dma + out->link_bytes;
+        out->dram_bytes = dma + out->link_bytes + (m->host ? out->expert_bytes : 0);
         out->memory_bytes += out->link_bytes;
     } else {
         out->memory_bytes += dma;
@@ -154,28 +156,46 @@ void estimate_tally(struct tally *out, const struct workload *l, const struct ma
 
 /* ---- time ---------------------------------------------------------------------------------- */
 
-/* A kernel waits for the slower of its operations and its bytes; `extra` bytes share the memory. */
-static uint64_t kernel_ns(struct timing *t, const struct machine *m, uint64_t ops, uint64_t bytes,
+/* What a kernel computes with and reads from; its waiting for memory is counted in `*waiting_ns`. */
+struct site {
+    uint64_t ops, memory_Bps;
+    uint64_t *waiting_ns;
+};
+
+static struct site unit_site(struct timing *t, const struct machine *m, uint64_t rows_e3)
+{
+    return (struct site){machine_ops(m, rows_e3), m->memory_Bps, &t->memory_ns};
+}
+
+static struct site expert_site(struct timing *t, const struct machine *m, uint64_t rows_e3)
+{
+    if (!m->host)
+        return unit_site(t, m, rows_e3);
+    return (struct site){machine_host_ops(m, rows_e3), m->dram_Bps, &t->host_memory_ns};
+}
+
+/* A kernel waits for the slower of its operations and its bytes. */
+static uint64_t kernel_ns(struct timing *t, struct site site, uint64_t ops, uint64_t bytes,
                           uint64_t layers)
 {
-    uint64_t compute = time_for(ops, m->reached_ops), memory = time_for(bytes, m->memory_Bps);
+    uint64_t compute = time_for(ops, site.ops), memory = time_for(bytes, site.memory_Bps);
     if (compute >= memory)
         t->compute_ns = plus(t->compute_ns, times(compute, layers));
     else
-        t->memory_ns = plus(t->memory_ns, times(memory, layers));
+        *site.waiting_ns = plus(*site.waiting_ns, times(memory, layers));
     return larger(compute, memory);
 }
 
 /* What of a layer's reads is not hidden behind its experts (SYSTEMS 1.5). The last expert to arrive
  * can only start then, if there was a miss at all; by that time it has the memory to itself. */
 static uint64_t exposed_ns(uint64_t read, uint64_t experts, const struct layer_class *c,
-                           const struct machine *m, const struct regime *r)
+                           struct site site, const struct regime *r)
 {
     if (r->profile == PROFILE_SERIAL || read == 0)
         return read;
     uint64_t n = (c->unique_e3 + 999) / 1000;
-    uint64_t alone = larger(time_for(c->expert_ops, m->reached_ops),
-                            time_for(c->expert_read_bytes, m->memory_Bps));
+    uint64_t alone =
+        larger(time_for(c->expert_ops, site.ops), time_for(c->expert_read_bytes, site.memory_Bps));
     uint64_t last = n ? alone / n : 0, none = RATIO_ONE;
     for (uint64_t i = 0; i < n && none; i++)
         none = part(none, r->hit_ratio);
@@ -220,8 +240,15 @@ static uint64_t read_ns(const struct transfer *x, enum profile profile)
                                      : larger(x->flash_ns, x->link_ns);
 }
 
-static void add_layer(struct timing *t, const struct layer_class *c, const struct machine *m,
-                      const struct regime *r, uint64_t *reads)
+/* Kernels of one layer. The hidden state goes over to the host and comes back: two calls for the one
+ * of the experts. */
+static uint64_t layer_calls(const struct layer_class *c, const struct machine *m)
+{
+    return c->calls + (m->host && c->expert_ops > 0);
+}
+
+static void add_layer(struct timing *t, const struct layer_class *c, uint64_t tokens,
+                      const struct machine *m, const struct regime *r, uint64_t *reads)
 {
     struct layer_bytes b = bytes_of(c, m, r);
     uint64_t flash = plus(expert_read_ns(c, m, r), stream_ns(b.streamed, m, r));
@@ -229,15 +256,16 @@ static void add_layer(struct timing *t, const struct layer_class *c, const struc
     if (b.miss + b.streamed)
         flash = larger(flash, time_for(b.miss + b.streamed, m->flash.bandwidth.amount));
     struct transfer x = transfer_of(flash, b.dma, b.link, m);
-    uint64_t beside = r->profile == PROFILE_SERIAL ? 0 : x.arriving;
-    kernel_ns(t, m, c->fixed_ops, c->fixed_bytes, c->layers);
-    uint64_t experts = kernel_ns(t, m, c->expert_ops, c->expert_read_bytes + beside, c->layers);
-    t->overhead_ns = plus(t->overhead_ns, times(times(c->calls, m->call_ns), c->layers));
+    uint64_t beside = r->profile == PROFILE_SERIAL ? 0 : m->host ? b.dma : x.arriving;
+    struct site site = expert_site(t, m, c->rows_e3);
+    kernel_ns(t, unit_site(t, m, tokens * 1000), c->fixed_ops, c->fixed_bytes, c->layers);
+    uint64_t experts = kernel_ns(t, site, c->expert_ops, c->expert_read_bytes + beside, c->layers);
+    t->overhead_ns = plus(t->overhead_ns, times(times(layer_calls(c, m), m->call_ns), c->layers));
     uint64_t read = read_ns(&x, r->profile);
     if (r->profile == PROFILE_PERFECT)
         *reads = plus(*reads, times(read, c->layers));
     else
-        add_exposed(t, &x, exposed_ns(read, experts, c, m, r), c->layers, r->profile);
+        add_exposed(t, &x, exposed_ns(read, experts, c, site, r), c->layers, r->profile);
 }
 
 /* The head can be read again while nothing else of the token is left to run. */
@@ -248,7 +276,7 @@ static void add_ends(struct timing *t, const struct workload *l, const struct ma
     struct transfer x = transfer_of(stream_ns(bytes, m, r), times(bytes, 1 + 2 * r->copies),
                                     m->own_memory ? bytes : 0, m);
     uint64_t beside = r->profile == PROFILE_PERFECT ? x.arriving : 0;
-    kernel_ns(t, m, l->ends_ops, l->ends_bytes + beside, 1);
+    kernel_ns(t, unit_site(t, m, l->tokens * 1000), l->ends_ops, l->ends_bytes + beside, 1);
     t->overhead_ns = plus(t->overhead_ns, m->call_ns);
     uint64_t read = read_ns(&x, r->profile);
     if (r->profile == PROFILE_PERFECT)
@@ -263,9 +291,10 @@ void estimate_timing(struct timing *out, const struct workload *l, const struct 
     uint64_t reads = 0;
     *out = (struct timing){0};
     for (size_t i = 0; i < l->class_count; i++)
-        add_layer(out, &l->classes[i], m, r, &reads);
+        add_layer(out, &l->classes[i], l->tokens, m, r, &reads);
     add_ends(out, l, m, r, &reads);
     uint64_t busy = plus(plus(out->compute_ns, out->memory_ns), out->overhead_ns);
+    busy = plus(busy, out->host_memory_ns);
     if (r->profile == PROFILE_PERFECT)
         out->flash_ns = reads > busy ? reads - busy : 0;
     out->total_ns = plus(plus(out->flash_ns, out->link_ns), busy);
@@ -283,7 +312,7 @@ static uint64_t serial_read_ns(const struct workload *l, const struct machine *m
         uint64_t one = expert_read_ns(c, m, r);
         one = plus(one, stream_ns(bytes_of(c, m, r).streamed, m, r));
         sum = plus(sum, times(one, c->layers));
-        *calls += c->calls * c->layers;
+        *calls += layer_calls(c, m) * c->layers;
     }
     return sum;
 }
@@ -306,6 +335,14 @@ static uint64_t rounding_ns(const struct workload *l)
     return 8 * layers;
 }
 
+/* Operations over the rates of `rows_e3` tokens a weight, unit and host one after the other. */
+static uint64_t compute_ns(const struct workload *l, const struct machine *m, uint64_t rows_e3)
+{
+    uint64_t experts = m->host ? workload_expert_ops(l) : 0;
+    uint64_t unit = time_for(workload_ops(l) - experts, machine_ops(m, rows_e3));
+    return experts ? plus(unit, time_for(experts, machine_host_ops(m, rows_e3))) : unit;
+}
+
 void estimate_bounds(struct bounds *out, const struct workload *l, const struct machine *m,
                      const struct regime *r)
 {
@@ -317,14 +354,15 @@ void estimate_bounds(struct bounds *out, const struct workload *l, const struct 
     out->dram_ns = y.dram_bytes ? time_for(y.dram_bytes, m->dram_Bps) : 0;
     out->memory_ns = time_for(y.memory_bytes, m->memory_Bps);
     out->link_ns = y.link_bytes ? time_for(y.link_bytes, m->link_Bps) : 0;
-    out->compute_ns = time_for(y.ops, m->reached_ops);
+    out->compute_ns = compute_ns(l, m, l->tokens * 1000);
     take(out, out->compute_ns, "compute");
     take(out, out->memory_ns, m->own_memory ? "memory" : "DRAM");
     take(out, out->dram_ns, "DRAM");
     take(out, out->link_ns, "link");
     take(out, out->flash_ns, "flash");
     uint64_t reads = serial_read_ns(l, m, r, &calls);
-    out->upper_ns = plus(larger(reads, out->flash_ns), plus(out->compute_ns, out->memory_ns));
+    uint64_t slowest = compute_ns(l, m, 1000);
+    out->upper_ns = plus(larger(reads, out->flash_ns), plus(slowest, out->memory_ns));
     out->upper_ns = plus(out->upper_ns, plus(out->link_ns, times(calls, m->call_ns)));
     if (m->own_memory)
         out->upper_ns = plus(out->upper_ns, out->dram_ns);

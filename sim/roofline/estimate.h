@@ -42,6 +42,7 @@ void estimate_tally(struct tally *out, const struct workload *l, const struct ma
 /* Where the time goes. The parts sum to total_ns; flash and link count only what is not hidden. */
 struct timing {
     uint64_t flash_ns, link_ns, compute_ns, memory_ns, overhead_ns;
+    uint64_t host_memory_ns; /* experts computed out of DRAM beside a unit of its own memory */
     uint64_t total_ns;
 };
 void estimate_timing(struct timing *out, const struct workload *l, const struct machine *m,
@@ -52,7 +53,8 @@ void estimate_timing(struct timing *out, const struct workload *l, const struct 
  * "flash", "DRAM", "link", "compute". */
 struct bounds {
     uint64_t lower_ns, upper_ns;
-    uint64_t flash_ns, dram_ns, memory_ns, link_ns, compute_ns; /* bytes/rate and operations/rate */
+    /* Bytes/rate and operations/rate; compute_ns at the rate of the pass's number of tokens. */
+    uint64_t flash_ns, dram_ns, memory_ns, link_ns, compute_ns;
     const char *binds;
 };
 void estimate_bounds(struct bounds *out, const struct workload *l, const struct machine *m,

@@ -60,17 +60,39 @@ static bool better_unit(const struct device *d, const struct machine_choice *cho
     return rank_of(c, choice->eight_bit) > rank_of(b, choice->eight_bit);
 }
 
+/* "cpu, gpu": what there is to choose from. */
+static const char *unit_names(char *out, size_t size, const struct device *d)
+{
+    size_t used = 0;
+    *out = 0;
+    for (size_t i = 0; i < d->compute_count && used < size; i++)
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", d->compute[i].name);
+    return out;
+}
+
+static enum status named_unit(size_t *out, const struct device *d, const char *name,
+                              struct diag *dg)
+{
+    char names[128];
+    for (size_t i = 0; i < d->compute_count; i++)
+        if (strcmp(name, d->compute[i].name) == 0) {
+            *out = i;
+            return ST_OK;
+        }
+    return diag_set(dg, ST_MISSING, "%s: no compute unit named '%s'; it has %s", d->origin, name,
+                    unit_names(names, sizeof names, d));
+}
+
 static enum status pick_unit(size_t *out, const struct device *d,
                              const struct machine_choice *choice, struct diag *dg)
 {
     size_t best = d->compute_count;
-    for (size_t i = 0; i < d->compute_count; i++) {
-        if (!choice->unit ? better_unit(d, choice, i, best)
-                          : strcmp(choice->unit, d->compute[i].name) == 0)
+    if (choice->unit)
+        return named_unit(out, d, choice->unit, dg);
+    for (size_t i = 0; i < d->compute_count; i++)
+        if (better_unit(d, choice, i, best))
             best = i;
-    }
-    if (best == d->compute_count && choice->unit)
-        return diag_set(dg, ST_MISSING, "%s: no compute unit named '%s'", d->origin, choice->unit);
     if (best == d->compute_count)
         return diag_set(dg, ST_MISSING,
                         "%s: a compute unit with a peak (f32, f16 or int8) is needed", d->origin);
@@ -135,29 +157,93 @@ static void read_flash(struct machine *m, const struct device *d, size_t i)
     in[INPUT_FLASH_IOPS] = stated("storage", i, "iops", "small reads a second", s->iops);
 }
 
+#define LINK_SHARE (RATIO_ONE / 100 * 85)
+
+/* Packets have headers: a raw rate of a data sheet is not what copies reach. */
+static struct value link_rate(const struct compute *c, enum rates rates)
+{
+    struct value v = c->link_bandwidth;
+    if (rates == RATES_PEAK || !v.given || v.kind != KIND_DATASHEET)
+        return v;
+    v.amount = part(v.amount, LINK_SHARE);
+    v.kind = KIND_ASSUMED;
+    v.source = "rule: 0.85 of the raw rate";
+    v.spread = RATIO_ONE / 10;
+    v.spread_given = true;
+    return v;
+}
+
+static struct value share_or_rule(const struct compute *c, enum rates rates)
+{
+    if (rates == RATES_PEAK)
+        return ruled(RATIO_ONE, DIM_RATIO, "a bound: the whole peak");
+    return c->efficiency;
+}
+
+/* Of products of many tokens; a stated share is that of one token at a time. A phone whose description
+ * says 2.8 % computes a prompt of 34 tokens in at most 1.7 s (bmoe/bench/qwen_stream.log), 8 % at 4 tokens
+ * an expert; dense models of 8B on phones reach 10 to 33 %. */
+static struct machine_input gemm_share(size_t i, const struct machine_input *one)
+{
+    struct value rule =
+        ruled(RATIO_ONE / 4, DIM_RATIO,
+              "rule: a quarter of the peak, where the description states the share of one token");
+    rule.spread = RATIO_ONE / 2;
+    rule.spread_given = true;
+    bool enough = one->by_rule || one->value.amount >= rule.amount;
+    return stated_or("compute", i, "efficiency_gemm", "share of the peak reached by many tokens",
+                     (struct value){.given = false}, enough ? one->value : rule);
+}
+
 static void read_compute(struct machine *m, const struct device *d, size_t i,
                          const struct machine_choice *choice)
 {
     const struct compute *c = &d->compute[i];
     const char *key = "";
     struct machine_input *in = m->input;
-    struct value share = c->efficiency;
+    struct value share = share_or_rule(c, choice->rates);
     m->unit = c->name;
     m->unit_idx = i;
     m->own_memory = has_memory(c);
-    if (choice->rates == RATES_PEAK)
-        share = ruled(RATIO_ONE, DIM_RATIO, "a bound: the whole peak");
     in[INPUT_PEAK] =
         stated("compute", i, key, "peak operations", *peak_of(c, choice->eight_bit, &key));
     snprintf(in[INPUT_PEAK].path, sizeof in[INPUT_PEAK].path, "compute.%zu.%s", i, key);
     in[INPUT_EFFICIENCY] =
         stated_or("compute", i, "efficiency", "share of the peak reached", share,
                   ruled(RATIO_ONE / 2, DIM_RATIO, "rule: half the peak where none is stated"));
+    in[INPUT_GEMM] = gemm_share(i, &in[INPUT_EFFICIENCY]);
     in[INPUT_CALL] = stated_or("compute", i, "call_time", "cost of a kernel call", c->call_time,
                                ruled(0, DIM_TIME, "rule: none stated"));
-    in[INPUT_LINK] = stated("compute", i, "link_bandwidth", "link to the unit", c->link_bandwidth);
+    in[INPUT_LINK] =
+        stated("compute", i, "link_bandwidth", "link to the unit", link_rate(c, choice->rates));
     in[INPUT_UNIT_DRAM] = stated("compute", i, "memory.bandwidth", "memory rate of the unit",
                                  memory_rate(&c->memory, choice->rates));
+}
+
+/* The unit that computes the experts out of DRAM, beside one with memory of its own. */
+static enum status read_host(struct machine *m, const struct device *d,
+                             const struct machine_choice *choice, struct diag *dg)
+{
+    size_t i = 0;
+    const char *key = "";
+    struct machine_input *in = m->input;
+    enum status st = named_unit(&i, d, choice->host, dg);
+    if (st != ST_OK)
+        return st;
+    const struct compute *c = &d->compute[i];
+    const struct value *peak = peak_of(c, choice->eight_bit, &key);
+    if (!m->own_memory || has_memory(c) || !peak)
+        return diag_set(dg, ST_MISSING,
+                        "%s: experts on %s: a unit that shares the DRAM, with a peak, is needed, "
+                        "beside one with memory of its own",
+                        d->origin, c->name);
+    m->host = c->name;
+    in[INPUT_HOST_PEAK] = stated("compute", i, key, "peak operations of the host", *peak);
+    in[INPUT_HOST_EFFICIENCY] =
+        stated_or("compute", i, "efficiency", "share of its peak the host reaches",
+                  share_or_rule(c, choice->rates),
+                  ruled(RATIO_ONE / 2, DIM_RATIO, "rule: half the peak where none is stated"));
+    return ST_OK;
 }
 
 static enum status check_inputs(const struct machine *m, const struct device *d, struct diag *dg)
@@ -192,6 +278,9 @@ enum status machine_init(struct machine *m, const struct device *d,
     if (choice->storage < d->storage_count)
         read_flash(m, d, choice->storage);
     read_compute(m, d, unit, choice);
+    st = choice->host ? read_host(m, d, choice, dg) : ST_OK;
+    if (st != ST_OK)
+        return st;
     m->input[INPUT_DRAM] =
         stated("dram", NO_INDEX, "bandwidth", "DRAM rate",
                choice->rates == RATES_PEAK && d->dram.bandwidth.given ? d->dram.bandwidth
@@ -202,6 +291,38 @@ enum status machine_init(struct machine *m, const struct device *d,
     m->memory_bytes = saturating_product(m->memory_bytes, m->cards);
     machine_derive(m);
     return check_inputs(m, d, dg);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t reached(uint64_t peak, uint64_t share)
+{
+    return part(peak, share > RATIO_ONE ? RATIO_ONE : share);
+}
+
+/* A weight costs its unpacking once and a multiplication for each of n tokens, so the time of one token's
+ * share is 1/many + (1/one - 1/many)/n. */
+static uint64_t ops_of_rows(uint64_t one, uint64_t many, uint64_t rows_e3)
+{
+    const uint64_t most = UINT64_C(1) << 62;
+    uint64_t grown = fixed_mul_div(one, rows_e3, 1000);
+    if (rows_e3 <= 1000 || many <= one || many > most)
+        return one;
+    grown = grown < most ? grown : most;
+    return fixed_mul_div(many, grown, grown + (many - one));
+}
+
+uint64_t machine_ops(const struct machine *m, uint64_t rows_e3)
+{
+    return ops_of_rows(m->reached_ops, m->gemm_ops, rows_e3);
+}
+
+uint64_t machine_host_ops(const struct machine *m, uint64_t rows_e3)
+{
+    return ops_of_rows(m->host_ops, m->host_gemm_ops, rows_e3);
 }
 
 void machine_derive(struct machine *m)
@@ -217,7 +338,11 @@ void machine_derive(struct machine *m)
                                   : m->dram_Bps;
     m->link_Bps = m->own_memory && in[INPUT_LINK].value.given ? in[INPUT_LINK].value.amount : 0;
     m->peak_ops = saturating_product(in[INPUT_PEAK].value.amount, m->cards);
-    m->reached_ops = fixed_mul_div(m->peak_ops, share > RATIO_ONE ? RATIO_ONE : share, RATIO_ONE);
+    m->reached_ops = reached(m->peak_ops, share);
+    m->gemm_ops = larger(m->reached_ops, reached(m->peak_ops, in[INPUT_GEMM].value.amount));
+    uint64_t host = m->host ? in[INPUT_HOST_PEAK].value.amount : 0;
+    m->host_ops = reached(host, in[INPUT_HOST_EFFICIENCY].value.amount);
+    m->host_gemm_ops = larger(m->host_ops, reached(host, in[INPUT_GEMM].value.amount));
     m->call_ns = in[INPUT_CALL].value.amount;
 }
 

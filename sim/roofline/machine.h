@@ -21,6 +21,9 @@ enum input_id {
     INPUT_PEAK,
     INPUT_EFFICIENCY,
     INPUT_CALL,
+    INPUT_GEMM,            /* share of the peak that products of many tokens reach */
+    INPUT_HOST_PEAK,       /* of the unit that computes the experts, where that is another one */
+    INPUT_HOST_EFFICIENCY, /* its share of the peak */
     INPUT_COUNT
 };
 
@@ -42,12 +45,16 @@ struct machine {
     bool flash_given;
     bool own_memory;  /* the unit computes from memory of its own (VRAM), behind a link */
     const char *unit; /* name of the compute unit */
+    const char *host; /* the unit that computes the experts out of DRAM; NULL: `unit` does it too */
     uint64_t unit_idx;
     uint64_t dram_Bps;    /* holds the expert cache and receives reads */
     uint64_t memory_Bps;  /* what kernels read from: dram_Bps or the unit's own */
     uint64_t link_Bps;    /* 0: no link */
     uint64_t peak_ops;    /* operations/s */
     uint64_t reached_ops; /* peak x efficiency; = peak_ops with RATES_PEAK */
+    uint64_t gemm_ops;    /* the same of products of many tokens, at least reached_ops */
+    uint64_t host_ops;    /* reached by `host`; 0 if there is none */
+    uint64_t host_gemm_ops;
     uint64_t call_ns;
     uint64_t memory_bytes; /* capacity of the memory kernels read from */
     uint64_t dram_bytes;   /* capacity of the DRAM */
@@ -56,6 +63,8 @@ struct machine {
 
 struct machine_choice {
     const char *unit; /* "cpu", "gpu", ...; NULL: see machine_init() */
+    const char
+        *host; /* computes the experts out of DRAM beside a unit of its own memory; NULL: none */
     uint64_t storage; /* index; which drive streams */
     uint64_t cards;   /* 1 unless tensor parallel: capacity, bandwidth and operations times this */
     uint64_t need_bytes; /* what must be resident for nothing to stream */
@@ -63,16 +72,24 @@ struct machine_choice {
     bool eight_bit; /* weights of 8 bits or fewer: a CPU then multiplies in int8 */
 };
 
-/* A unit left open is one with memory of its own that holds need_bytes, if there is one; else the
+/* Rates reached. A link reaches 0.85 of the raw rate of its data sheet. The share of the peak that a
+ * description states is that of decoding, one token at a time; products of many tokens unpack a weight
+ * once for all of them, so their share grows with the tokens towards a quarter of the peak (where no
+ * share is stated it is half of it, for one token as for many). These rules are inputs of kind assumed.
+ *
+ * A unit left open is one with memory of its own that holds need_bytes, if there is one; else the
  * fastest that shares the DRAM, those with a stated efficiency before the others. Latency, lane rate
  * and iops that a drive does not state do not limit; an efficiency that is not stated is half the
  * peak, a call costs nothing: these inputs are marked by_rule, of kind assumed. */
 
-/* ST_MISSING if the device lacks a value that time depends on, ST_RANGE if its efficiency is > 1. */
+/* ST_MISSING if the device lacks a unit or a value that time depends on, ST_RANGE if its efficiency is > 1. */
 MUST_CHECK enum status machine_init(struct machine *m, const struct device *d,
                                     const struct machine_choice *choice, struct diag *dg);
 /* Derives the rates again after inputs were changed. */
 void machine_derive(struct machine *m);
+/* Operations/s of products of `rows_e3`/1000 tokens a weight, by the unit or by `host`. */
+uint64_t machine_ops(const struct machine *m, uint64_t rows_e3);
+uint64_t machine_host_ops(const struct machine *m, uint64_t rows_e3);
 /* Multiplies an input by parts in 10^9 and derives. */
 void machine_scale(struct machine *m, enum input_id id, uint64_t factor);
 /* Flash `factor` times as fast: ceiling, lane rate, small-read rate and interface together; latency

@@ -15,12 +15,12 @@ static void take(struct op_row *row, uint64_t ns, const char *resource)
     }
 }
 
-static void bound_row(struct op_row *row, const struct machine *m)
+static void bound_row(struct op_row *row, const struct machine *m, uint64_t tokens)
 {
     row->flash_ns = row->flash_bytes ? time_for(row->flash_bytes, m->flash.bandwidth.amount) : 0;
     row->dram_ns = time_for(row->dram_bytes, m->memory_Bps);
     row->link_ns = row->link_bytes ? time_for(row->link_bytes, m->link_Bps) : 0;
-    row->compute_ns = time_for(row->ops, m->reached_ops);
+    row->compute_ns = time_for(row->ops, machine_ops(m, tokens * 1000));
     row->binds = "compute";
     row->bound_ns = row->compute_ns;
     take(row, row->dram_ns, "DRAM");
@@ -61,7 +61,7 @@ size_t op_table(struct op_row rows[OP_ROWS], const struct workload *l, const str
     size_t count = 0;
     for (int g = 0; g < GROUP_MAX; g++) {
         fill_group(&rows[count], (enum tensor_group)g, l, m, r);
-        bound_row(&rows[count], m);
+        bound_row(&rows[count], m, l->tokens);
         count += rows[count].ops || rows[count].dram_bytes;
         if (g != GROUP_ATTENTION)
             continue;
@@ -70,7 +70,7 @@ size_t op_table(struct op_row rows[OP_ROWS], const struct workload *l, const str
             .ops = l->total.attention_ops,
             .dram_bytes = l->total.state_read_bytes + l->total.state_write_bytes,
         };
-        bound_row(&rows[count], m);
+        bound_row(&rows[count], m, l->tokens);
         count += rows[count].ops || rows[count].dram_bytes;
     }
     return count;

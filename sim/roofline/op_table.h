@@ -19,7 +19,7 @@ struct op_row {
     const char *binds; /* "flash", "DRAM", "link", "compute" */
 };
 
-/* Rows that move or compute nothing are left out; returns how many there are. */
+/* For a machine without `host`. Rows that move or compute nothing are left out; returns how many there are. */
 size_t op_table(struct op_row rows[OP_ROWS], const struct workload *l, const struct machine *m,
                 const struct regime *r);
 

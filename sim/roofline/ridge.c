@@ -85,6 +85,7 @@ static void set_rate(struct machine *m, enum tier t, uint64_t rate)
         m->link_Bps = rate;
     } else {
         m->reached_ops = rate;
+        m->gemm_ops = rate;
     }
 }
 

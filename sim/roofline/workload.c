@@ -54,6 +54,9 @@ static void describe_layer(struct layer_class *c, const struct model *m, size_t 
         multiply_state(&c->work, r->sequences, &one);
     }
     c->work.weight_bytes[GROUP_EXPERT] = fixed_mul_div(c->unique_e3, layer->expert_bytes, 1000);
+    c->rows_e3 = 1000;
+    if (c->unique_e3)
+        c->rows_e3 = fixed_mul_div(tokens * layer->ffn.top_k, 1000000, c->unique_e3);
     c->expert_ops = c->work.ops[GROUP_EXPERT];
     c->expert_read_bytes = c->work.weight_bytes[GROUP_EXPERT];
     c->fixed_ops = work_ops_total(&c->work) - c->expert_ops;
@@ -152,4 +155,9 @@ uint64_t workload_trunk_bytes(const struct workload *l)
 uint64_t workload_ops(const struct workload *l)
 {
     return work_ops_total(&l->total);
+}
+
+uint64_t workload_expert_ops(const struct workload *l)
+{
+    return l->total.ops[GROUP_EXPERT];
 }

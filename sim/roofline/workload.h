@@ -15,6 +15,7 @@ struct layer_class {
     struct work work;
     uint64_t unique_e3;                     /* experts looked up, parts per 1000 */
     uint64_t expert_size;                   /* one expert as stored */
+    uint64_t rows_e3;                       /* tokens of the pass an expert sees, parts per 1000 */
     uint64_t expert_ops, expert_read_bytes; /* routed experts */
     uint64_t fixed_ops, fixed_bytes;        /* everything else, state included */
     uint64_t trunk_bytes;                   /* fixed weights alone */
@@ -52,5 +53,6 @@ uint64_t workload_expert_bytes(const struct workload *l); /* of all experts look
 uint64_t
 workload_trunk_bytes(const struct workload *l); /* fixed weights the pass reads, ends included */
 uint64_t workload_ops(const struct workload *l);
+uint64_t workload_expert_ops(const struct workload *l);
 
 #endif
