@@ -34,14 +34,28 @@ PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev lib
             libpcg-cpp-dev clang clang-format
 
 # A folder is a module; a new .c file in one of them is built without touching this file.
-FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline validate
-LIB_SRC := $(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c)))
+FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline validate \
+           kernels/formats kernels/isa
+# Files of one instruction set are named for it; those of other architectures than the compiler's are left out.
+ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+ISAS_x86_64  := avx2 avx512
+ISAS_aarch64 := neon
+ISAS := $(ISAS_$(ARCH))
+FOREIGN := $(foreach i,$(filter-out $(ISAS),$(ISAS_x86_64) $(ISAS_aarch64)),%_$(i).c) \
+           $(filter-out %_$(ARCH).c,$(wildcard kernels/isa/isa_list_*.c))
+FLAGS_avx2   := -mavx2 -mfma -mf16c
+FLAGS_avx512 := $(FLAGS_avx2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni
+FLAGS_neon   := -march=armv8.2-a+dotprod+fp16
+LIB_SRC := $(filter-out $(FOREIGN),$(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c))))
+# Kernels written once over the sixteen lanes of lanes_ISA.h, and compiled for each instruction set.
+LANE_SRC := $(sort $(wildcard kernels/isa/lanes/*.c))
+LANE_OBJ := $(foreach i,$(ISAS),$(LANE_SRC:%.c=$(BUILD)/%.$(i).o))
 CLI_SRC := $(sort $(wildcard cli/*.c))
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
 TEST_CXX := $(sort $(wildcard tests/*.cc))
 SUPPORT_SRC := $(filter-out $(TEST_SRC),$(sort $(wildcard tests/*.c)))
 
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(LANE_OBJ)
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
 SUPPORT_OBJ := $(SUPPORT_SRC:%.c=$(BUILD)/%.o) $(TEST_CXX:%.cc=$(BUILD)/%.o)
 TESTS   := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
@@ -71,6 +85,15 @@ $(BUILD)/libmemwall.a: $(LIB_OBJ)
 $(BUILD)/%.o: %.c | $(NEED)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+define isa_rules
+$(BUILD)/%_$(1).o: CFLAGS += $(FLAGS_$(1))
+$(BUILD)/%.$(1).o: %.c | $(NEED)
+	@mkdir -p $$(@D)
+	$$(CC) $$(CPPFLAGS) -DLANES=$(1) -DLANES_HEADER='"kernels/isa/lanes_$(1).h"' $$(CFLAGS) $$(FLAGS_$(1)) \
+	    -MMD -MP -c -o $$@ $$<
+endef
+$(foreach i,$(ISAS),$(eval $(call isa_rules,$(i))))
 
 $(BUILD)/%.o: %.cc | $(NEED)
 	@mkdir -p $(@D)
