@@ -242,7 +242,7 @@ static bool same_run(const char *a, const char *b)
 static void judge_trends(struct published_outcome *o, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!is(o[i].row->rule, "trend") || !o[i].predicted_given)
+        if (!is(o[i].row->rule, "trend") || !o[i].predicted_given || o[i].row->value_low.given)
             continue;
         for (size_t j = i; j-- > 0;) {
             const struct published_outcome *before = &o[j];

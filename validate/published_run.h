@@ -14,8 +14,8 @@ struct published_outcome {
     double predicted, low, high; /* in the row's unit; low and high only with draws */
     double signed_error; /* predicted/published - 1; to the nearer end of a range, 0 within it */
     const char *bound;   /* what most of the time went to; "" */
-    int pass;            /* 1 within the tolerance, 0 not, -1 the row has none */
-    bool counted;        /* in the quantiles: rule des, a decode rate, predicted */
+    int pass; /* 1 within the tolerance (trend: faster or slower as published), 0 not, -1 none */
+    bool counted; /* in the quantiles: rule des, a decode rate, predicted */
     char note[256];
 };
 
