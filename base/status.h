@@ -8,8 +8,8 @@
 #ifndef BASE_STATUS_H
 #define BASE_STATUS_H
 
-#define MUST_CHECK         __attribute__((warn_unused_result))
-#define PRINTF_LIKE(f, a)  __attribute__((format(printf, f, a)))
+#define MUST_CHECK        __attribute__((warn_unused_result))
+#define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
 enum status {
     ST_OK = 0,
@@ -20,7 +20,7 @@ enum status {
     ST_UNSUPPORTED, /* understood, but not something this program does */
     ST_MISFIT,      /* two inputs that do not belong together, or what does not fit in memory */
     ST_NO_MEMORY,
-    ST_USAGE        /* the command line was misused */
+    ST_USAGE /* the command line was misused */
 };
 
 struct diag {
@@ -31,7 +31,8 @@ struct diag {
 /* Records the reason and returns `status`, so that a failing function can end with it:
  * `return diag_set(dg, ST_PARSE, "%s:%zu: unknown key '%s'", path, line, key);`
  * A text that does not fit loses its middle. Control characters in the formatted text are replaced by '?', so the reason stays one line. */
-enum status diag_set(struct diag *dg, enum status status, const char *format, ...) PRINTF_LIKE(3, 4);
+enum status diag_set(struct diag *dg, enum status status, const char *format, ...)
+    PRINTF_LIKE(3, 4);
 
 /* The common case of an allocation that failed. */
 enum status diag_no_memory(struct diag *dg);

@@ -195,9 +195,10 @@ enum status desc_model_write(const struct model *m, FILE *out, struct diag *dg)
     write_text(out, "note", m->note);
     write_text(out, "router", m->router);
     if (!m->router && model_moe_layers(m))
-        fputs("# router: gpt-oss   # unknown; if it routes like one of sim/trace/presets, name that "
-              "one\n",
-              out);
+        fputs(
+            "# router: gpt-oss   # unknown; if it routes like one of sim/trace/presets, name that "
+            "one\n",
+            out);
     fprintf(out, "layers: %zu\nhidden: %" PRIu64 "\nvocab: %" PRIu64 "\n", m->layer_count,
             m->hidden, m->vocab);
     if (m->positions)

@@ -219,6 +219,37 @@ static void mattson_equals_direct_lru_on_a_recorded_trace(void **state)
     trace_free(t);
 }
 
+/* Two turns: 0 | prompt 0 1, then 0. Of the two hits with two slots one is the second prompt's. */
+static void a_later_prompt_hits_without_decoding(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t turn, phase, pass, step;
+        uint16_t expert;
+    } row[] = {{0, PHASE_DECODE, 0, 0, 0},
+               {1, PHASE_PREFILL, 1, 0, 0},
+               {1, PHASE_PREFILL, 1, 1, 1},
+               {1, PHASE_DECODE, 2, 2, 0}};
+    struct diag dg;
+    struct trace_layer layer = {.expert_bytes = 1};
+    struct trace_builder *b;
+    struct trace *t;
+    assert_ok(trace_builder_new(&b, "turns", 1, 2, 1, &layer, &dg));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        assert_ok(trace_builder_row(b, row[i].turn, row[i].phase, row[i].pass, row[i].step, 0, 0,
+                                    row[i].expert, 0, &dg));
+    assert_ok(trace_builder_finish(b, &t, &dg));
+    struct mattson m;
+    assert_ok(mattson_run(&m, t, SCOPE_GLOBAL, &dg));
+    struct replay_result x = replay(t, "lru", SCOPE_GLOBAL, EVICT_BEFORE, 2);
+    assert_int_equal(m.hits[2], 2);
+    assert_int_equal(m.decode_hits[2], 1);
+    assert_int_equal(x.counts.hits, 2);
+    assert_int_equal(x.decode_hits, 1);
+    mattson_free(&m);
+    trace_free(t);
+}
+
 static void uniform_routing_hits_slots_over_experts_for_every_online_policy(void **state)
 {
     (void)state;
@@ -482,6 +513,7 @@ int main(void)
         cmocka_unit_test(belady_is_never_beaten_for_equal_sizes),
         cmocka_unit_test(mattson_equals_direct_lru_at_every_size),
         cmocka_unit_test(mattson_equals_direct_lru_on_a_recorded_trace),
+        cmocka_unit_test(a_later_prompt_hits_without_decoding),
         cmocka_unit_test(uniform_routing_hits_slots_over_experts_for_every_online_policy),
         cmocka_unit_test(budget_is_never_exceeded_when_evicting_before),
         cmocka_unit_test(bytes_read_are_the_bytes_of_the_misses),
