@@ -13,7 +13,7 @@ static const struct option options[] = {
     {"out", OPTION_TEXT, "FILE", "where to write it (- is standard output)", "-", NULL, 0, 0,
      false},
     {"expert-bytes", OPTION_SIZE, "SIZE", "size of every expert, in place of what the trace says",
-     NULL, NULL, 1, 0, false},
+     NULL, NULL, 1, TRACE_EXPERT_BYTES_MAX, false},
     {NULL, OPTION_FLAG, NULL, NULL, NULL, NULL, 0, 0, false},
 };
 

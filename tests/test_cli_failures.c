@@ -160,6 +160,41 @@ static void a_cache_that_holds_no_batch_is_refused_with_the_least(void **state)
     expect_refusal(arguments, EXIT_FAILED, "200 B");
 }
 
+static void a_budget_without_bounds_is_not_mistaken_for_a_small_one(void **state)
+{
+    (void)state;
+    static const char *const scopes[] = {"global", "layer"};
+    for (size_t i = 0; i < 2; i++) {
+        char arguments[320];
+        snprintf(arguments, sizeof arguments,
+                 "replay --trace %s --cache 1 --scope %s --prefetch co-activation "
+                 "--prefetch-budget 18446744073709551615",
+                 small_trace_path(), scopes[i]);
+        expect_refusal(arguments, EXIT_FAILED, i ? "1.20 kB" : "600 B");
+    }
+}
+
+static void sizes_that_no_model_has_are_refused_with_their_line(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"18446744073709551615", "1099511627777"};
+    char path[160], arguments[240];
+    strcpy(path, temp_path("vast.csv"));
+    snprintf(arguments, sizeof arguments, "replay --cache 18446744073709551615 --trace %s", path);
+    for (size_t i = 0; i < 2; i++) {
+        char text[1200], reason[200];
+        const char *at = strstr(small_trace, "expert_bytes=100");
+        snprintf(text, sizeof text, "%.*sexpert_bytes=%s%s", (int)(at - small_trace), small_trace,
+                 sizes[i], at + strlen("expert_bytes=100"));
+        write_file(path, text);
+        snprintf(reason, sizeof reason, "%s:6: expert_bytes up to 2^40", path);
+        expect_refusal(arguments, EXIT_FAILED, reason);
+    }
+    snprintf(arguments, sizeof arguments, "trace convert %s --expert-bytes 1025GiB",
+             small_trace_path());
+    expect_refusal(arguments, EXIT_MISUSE, "--expert-bytes must be at most");
+}
+
 static void a_name_that_is_not_in_the_catalogue_gets_the_nearest_as_a_hint(void **state)
 {
     (void)state;
@@ -369,6 +404,8 @@ int main(void)
         cmocka_unit_test(a_trace_cut_short_anywhere_is_refused),
         cmocka_unit_test(a_trace_with_one_wrong_row_is_refused_with_its_line),
         cmocka_unit_test(a_cache_that_holds_no_batch_is_refused_with_the_least),
+        cmocka_unit_test(a_budget_without_bounds_is_not_mistaken_for_a_small_one),
+        cmocka_unit_test(sizes_that_no_model_has_are_refused_with_their_line),
         cmocka_unit_test(a_name_that_is_not_in_the_catalogue_gets_the_nearest_as_a_hint),
         cmocka_unit_test(a_name_that_says_nothing_is_misuse),
         cmocka_unit_test(any_name_makes_a_part_that_can_be_read),

@@ -91,6 +91,8 @@ static void a_broken_trace_is_refused_with_its_line(void **state)
     refuse("r,0,1,1,2,2,0,1,0.5\n", "", "8 rows expected, 7 found");
     refuse("# layers=3", "# layers=4", "4 '# layer=' lines expected, 3 found");
     refuse("# layer=1", "# layer=2", ":7: expected layer=1");
+    refuse("# layer=1 expert_bytes=", "# layer=1 expert_bytes=10000000000000",
+           ":7: expert_bytes up to");
     refuse("# model=test model\n", "", "must come first");
     refuse("# layers=3", "# layers=3\n# layers=3", ":4: '# layers=' was expected only once");
     refuse("# model=test model", "# model=a\n# model=b", ":3: '# model=' was expected only once");

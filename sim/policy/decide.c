@@ -67,12 +67,15 @@ static uint64_t largest_expert(const struct decide_setup *s)
     return most;
 }
 
+/* Most bytes prefetched for one layer: never more than all of its experts, however much is allowed. */
 static uint64_t prefetch_allowance(const struct decide_setup *s)
 {
     if (!s->prefetch)
         return 0;
-    return s->prefetch_bytes_max ? s->prefetch_bytes_max
-                                 : s->prefetch_experts_max * largest_expert(s);
+    uint64_t largest = largest_expert(s), all = s->experts * largest;
+    if (s->prefetch_bytes_max)
+        return s->prefetch_bytes_max < all ? s->prefetch_bytes_max : all;
+    return s->prefetch_experts_max < s->experts ? s->prefetch_experts_max * largest : all;
 }
 
 uint64_t decide_minimum_bytes(const struct decide_setup *s, uint64_t batch_bytes_max)
@@ -82,7 +85,9 @@ uint64_t decide_minimum_bytes(const struct decide_setup *s, uint64_t batch_bytes
     uint64_t prefetch = prefetch_allowance(s);
     if (s->scope == SCOPE_LAYER)
         return s->layers * (batch_bytes_max + prefetch);
-    return batch_bytes_max + prefetch * s->prefetch_distance;
+    /* Further ahead than all layers is a layer that was counted already. */
+    return batch_bytes_max +
+           prefetch * (s->prefetch_distance < s->layers ? s->prefetch_distance : s->layers);
 }
 
 uint64_t decide_batch_limit(const struct decide_setup *s)

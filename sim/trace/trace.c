@@ -50,11 +50,33 @@ static enum status check_shape(const char *model, uint32_t layers, uint32_t expe
     return ST_OK;
 }
 
+static enum status check_sizes(uint32_t layers, uint32_t experts, const struct trace_layer *layer,
+                               struct diag *dg)
+{
+    uint64_t largest = 0;
+    for (uint32_t l = 0; l < layers; l++) {
+        if (layer[l].expert_bytes > TRACE_EXPERT_BYTES_MAX ||
+            layer[l].dense_bytes > TRACE_DENSE_BYTES_MAX)
+            return diag_set(
+                dg, ST_RANGE,
+                "layer %u: at most 1 TiB an expert and 256 TiB of all else are expected", l);
+        if (layer[l].expert_bytes > largest)
+            largest = layer[l].expert_bytes;
+    }
+    if ((uint64_t)layers * experts > TRACE_BYTES_MAX / (largest ? largest : 1))
+        return diag_set(dg, ST_RANGE, "%u layers of %u experts: at most 256 PiB are expected",
+                        layers, experts);
+    return ST_OK;
+}
+
 enum status trace_builder_new(struct trace_builder **out, const char *model, uint32_t layers,
                               uint32_t experts, uint32_t top_k, const struct trace_layer *layer,
                               struct diag *dg)
 {
     enum status st = check_shape(model, layers, experts, top_k, dg);
+    if (st != ST_OK)
+        return st;
+    st = check_sizes(layers, experts, layer, dg);
     if (st != ST_OK)
         return st;
     struct trace_builder *b = calloc(1, sizeof *b);

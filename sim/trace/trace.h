@@ -31,7 +31,12 @@
 
 #define TRACE_LAYERS_MAX  4096
 #define TRACE_EXPERTS_MAX 65535
-#define TRACE_WEIGHT_ONE  1000000000 /* weights and scores are integers, parts in 10^9 */
+/* Bytes of one expert, of a layer's dense part, and of as many of the largest experts as there are:
+ * far above any model, and low enough that sums over a trace keep within 64 bits. */
+#define TRACE_EXPERT_BYTES_MAX (UINT64_C(1) << 40)
+#define TRACE_DENSE_BYTES_MAX  (UINT64_C(1) << 48)
+#define TRACE_BYTES_MAX        (UINT64_C(1) << 58)
+#define TRACE_WEIGHT_ONE       1000000000 /* weights and scores are integers, parts in 10^9 */
 
 enum trace_phase { PHASE_PREFILL = 0, PHASE_DECODE = 1 };
 

@@ -81,8 +81,10 @@ static enum status begin(struct reading *r, size_t line, struct diag *dg)
     const char *name = model_name(r->model);
     if (!*name)
         return diag_set(dg, ST_PARSE, "%s:%zu: model= was expected to name a file", r->path, line);
-    return trace_builder_new(&r->builder, name, (uint32_t)r->layers, (uint32_t)r->experts,
-                             (uint32_t)r->top_k, r->layer, dg);
+    struct diag why;
+    enum status st = trace_builder_new(&r->builder, name, (uint32_t)r->layers, (uint32_t)r->experts,
+                                       (uint32_t)r->top_k, r->layer, &why);
+    return st == ST_OK ? st : diag_set(dg, st, "%s:%zu: %s", r->path, line, why.text);
 }
 
 static bool is_new_pass(const uint64_t *last, const uint64_t *now)

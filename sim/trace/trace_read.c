@@ -114,6 +114,10 @@ enum status trace_comment_layer(const char *path, size_t line, const char *text,
         !trace_comment_u64(text, length, "dense_bytes", &l.dense_bytes))
         return diag_set(dg, ST_PARSE, "%s:%zu: expected '# layer=L expert_bytes=N dense_bytes=N'",
                         path, line);
+    if (l.expert_bytes > TRACE_EXPERT_BYTES_MAX || l.dense_bytes > TRACE_DENSE_BYTES_MAX)
+        return diag_set(dg, ST_RANGE,
+                        "%s:%zu: expert_bytes up to 2^40 and dense_bytes up to 2^48 are expected",
+                        path, line);
     if (number != *layer_count || *layer_count >= TRACE_LAYERS_MAX)
         return diag_set(dg, ST_PARSE, "%s:%zu: expected layer=%u", path, line, *layer_count);
     layer[(*layer_count)++] = l;
@@ -226,8 +230,10 @@ static enum status begin_rows(struct reading *r, size_t line, struct diag *dg)
     if (r->experts > TRACE_EXPERTS_MAX || r->top_k > r->experts)
         return diag_set(dg, ST_PARSE, "%s:%zu: experts must be 1..%d and top_k at most experts",
                         r->path, line, TRACE_EXPERTS_MAX);
-    return trace_builder_new(&r->builder, r->model, (uint32_t)r->layers, (uint32_t)r->experts,
-                             (uint32_t)r->top_k, r->layer, dg);
+    struct diag why;
+    enum status st = trace_builder_new(&r->builder, r->model, (uint32_t)r->layers,
+                                       (uint32_t)r->experts, (uint32_t)r->top_k, r->layer, &why);
+    return st == ST_OK ? st : diag_set(dg, st, "%s:%zu: %s", r->path, line, why.text);
 }
 
 static enum status on_row(void *self, size_t line, const struct csv_field *f, struct diag *dg)
