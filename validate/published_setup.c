@@ -116,6 +116,7 @@ static enum status change_path(struct published_run *r, const struct path_name *
     r->profile->copies = r->path->copies;
     r->profile->readahead = r->path->readahead;
     r->profile->fault = r->path->fault;
+    r->profile->fault_bytes = r->path->fault_bytes;
     if (path->io == IO_MMAP)
         r->profile->policy = r->path->policy;
     return ST_OK;
