@@ -1,7 +1,8 @@
 /* roofline.c -- `memwall roofline`: the bound of one pass and which resource sets it.
  *
- * Rates are those of the data sheets unless --rates reached: a bound is made of peaks. A model that does
- * not fit is refused, unless the caller says that the card is hypothetical or that several share it.
+ * Rates are those of the data sheets unless --rates reached: a bound is made of peaks. Dense weights of a
+ * model with routed experts that do not fit are read again every pass, and a note says so. A dense model
+ * that does not fit is refused, unless the caller says that the card is hypothetical or that several share it.
  */
 #include "cli/commands.h"
 #include "cli/roofline_print.h"
@@ -61,6 +62,22 @@ static enum status set_machine(struct roofline_picture *p, const struct args *a,
     return machine_init(&p->machine, p->s.device, &choice, dg);
 }
 
+/* With experts and a drive there is a bound even if dense weights do not fit: they are read again. */
+static enum status place_streamed(struct roofline_picture *p, const struct args *a,
+                                  struct placement_request *r, struct diag *dg)
+{
+    struct diag first = *dg;
+    if (args_given(a, "dense") || args_flag(a, "hypothetical") || !p->machine.flash_given ||
+        model_experts(p->s.model) == 0)
+        return ST_MISFIT;
+    r->stream_dense = true;
+    enum status st = placement_find(&p->place, p->s.model, p->s.device, &p->machine, r, dg);
+    if (st == ST_MISFIT)
+        *dg = first;
+    p->dense_streams = st == ST_OK;
+    return st;
+}
+
 static enum status set_place(struct roofline_picture *p, const struct args *a, struct diag *dg)
 {
     struct placement_request r = {
@@ -76,14 +93,17 @@ static enum status set_place(struct roofline_picture *p, const struct args *a, s
         .stream_dense = args_count(a, "dense") == 1,
     };
     enum status st = placement_find(&p->place, p->s.model, p->s.device, &p->machine, &r, dg);
+    if (st == ST_MISFIT)
+        st = place_streamed(p, a, &r, dg);
     p->placed = st == ST_OK;
-    if (st == ST_OK || !args_flag(a, "hypothetical")) {
-        if (st == ST_MISFIT && args_count(a, "tp") == 1) {
-            struct diag first = *dg;
-            return diag_set(dg, st, "%s (--hypothetical goes on as if it did, --tp N shares it)",
-                            first.text);
-        }
+    if (st != ST_MISFIT)
         return st;
+    if (!args_flag(a, "hypothetical")) {
+        struct diag first = *dg;
+        if (args_count(a, "tp") > 1)
+            return st;
+        return diag_set(dg, st, "%s (--hypothetical goes on as if it did, --tp N shares it)",
+                        first.text);
     }
     say("hypothetical: %s", dg->text);
     p->place.experts = model_experts_bytes(p->s.model);
@@ -203,6 +223,9 @@ static enum status run(struct args *a, struct diag *dg)
     struct roofline_picture p = {0};
     if (args_given(a, "prefill") && args_given(a, "batch"))
         return diag_set(dg, ST_USAGE, "--prefill and --batch exclude each other");
+    if (args_given(a, "cache") && args_given(a, "hit-ratio"))
+        return diag_set(dg, ST_USAGE,
+                        "--cache gives the hit ratio: leave --hit-ratio out, or --cache");
     enum status st = scenario_load(&p.s, a, dg);
     if (st == ST_OK)
         st = set_machine(&p, a, dg);

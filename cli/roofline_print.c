@@ -2,6 +2,7 @@
 #include "cli/roofline_print.h"
 
 #include "base/fixed.h"
+#include "cli/command.h"
 #include "cli/report.h"
 #include "sim/roofline/op_table.h"
 #include "sim/roofline/ridge.h"
@@ -132,48 +133,106 @@ static const struct column summary_columns[] = {
     {"how", CELL_TEXT, 0, false},
 };
 
-static void put(struct report *r, const char *name, double value, const char *unit, const char *how)
+static const struct column summary_people_columns[] = {
+    {"name", CELL_TEXT, 0, false},
+    {"value", CELL_TEXT, 0, false},
+    {"how", CELL_TEXT, 0, false},
+};
+
+struct summary {
+    struct report *r;
+    bool people;
+};
+
+/* Three digits and the unit. */
+static void number_text(char text[QUANTITY_TEXT_MAX], double value, const char *unit)
 {
-    report_text(r, name);
-    report_number(r, value);
-    report_text(r, unit);
-    report_text(r, how);
+    int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    for (double least = 0.9995; decimals < 9 && value > 0 && value < least; least /= 10)
+        decimals++;
+    snprintf(text, QUANTITY_TEXT_MAX, "%.*f %s", decimals, value,
+             strcmp(unit, "1") == 0 ? "" : unit);
 }
 
-static void put_bounds(struct report *r, const struct roofline_picture *p)
+static void value_text(char text[QUANTITY_TEXT_MAX], double value, const char *unit)
+{
+    static const struct {
+        const char *unit;
+        double base;
+        enum dimension dim;
+    } kinds[] = {{"s", 1e9, DIM_TIME},
+                 {"GB", 1e9, DIM_SIZE},
+                 {"GB/s", 1e9, DIM_RATE},
+                 {"TFLOP/s", 1e12, DIM_COMPUTE}};
+    for (size_t i = 0; i < COUNT(kinds); i++)
+        if (strcmp(unit, kinds[i].unit) == 0 && value * kinds[i].base < 1e19) {
+            quantity_round(text, (uint64_t)(value * kinds[i].base + 0.5), kinds[i].dim);
+            return;
+        }
+    number_text(text, value, unit);
+}
+
+static void put(struct summary *s, const char *name, double value, const char *unit,
+                const char *how)
+{
+    char text[QUANTITY_TEXT_MAX];
+    report_text(s->r, name);
+    if (s->people) {
+        value_text(text, value, unit);
+        report_text(s->r, text);
+    } else {
+        report_number(s->r, value);
+        report_text(s->r, unit);
+    }
+    report_text(s->r, how);
+}
+
+static void put_none(struct summary *s, const char *name, const char *unit, const char *how)
+{
+    report_text(s->r, name);
+    if (s->people) {
+        report_text(s->r, "not by this alone");
+    } else {
+        report_empty(s->r);
+        report_text(s->r, unit);
+    }
+    report_text(s->r, how);
+}
+
+static void put_bounds(struct summary *s, const struct roofline_picture *p)
 {
     const struct bounds *b = &p->bounds;
     uint64_t tokens = p->load.tokens;
     char how[128];
     snprintf(how, sizeof how, "the longest of bytes/rate and FLOP/peak: %s", b->binds);
-    put(r, "lower_bound", seconds(b->lower_ns), "s", how);
-    put(r, "upper_bound", seconds(b->upper_ns), "s", "everything one after the other");
-    put(r, "tok_per_s_at_most", token_rate(tokens, b->lower_ns), "tok/s", "tokens / lower_bound");
-    put(r, "tok_per_s_serial", token_rate(tokens, b->upper_ns), "tok/s", "tokens / upper_bound");
-    put(r, "share_of_peak",
+    put(s, "lower_bound", seconds(b->lower_ns), "s", how);
+    put(s, "upper_bound", seconds(b->upper_ns), "s", "everything one after the other");
+    put(s, "tok_per_s_at_most", token_rate(tokens, b->lower_ns), "tok/s", "tokens / lower_bound");
+    put(s, "tok_per_s_serial", token_rate(tokens, b->upper_ns), "tok/s", "tokens / upper_bound");
+    put(s, "share_of_peak",
         100.0 * seconds(time_for(p->tally.ops, p->machine.peak_ops)) / seconds(b->lower_ns), "%",
         "FLOP / (lower_bound * FLOP/s)");
     if (!p->tally.expert_bytes)
         return;
-    put(r, "hit_ratio", (double)p->regime.hit_ratio / 1e9, "1", "of expert look-ups");
-    put(r, "expert_bytes", (double)p->tally.expert_bytes / 1e9, "GB", "routed experts of the pass");
+    put(s, "hit_ratio", (double)p->regime.hit_ratio / 1e9, "1", "of expert look-ups");
+    put(s, "expert_bytes", (double)p->tally.expert_bytes / 1e9, "GB", "routed experts of the pass");
 }
 
-static void put_tier(struct report *r, const struct roofline_picture *p, enum tier t)
+static void put_tier(struct summary *s, const struct roofline_picture *p, enum tier t)
 {
     char name[48];
     if (!tier_rate(&p->machine, t) || t == TIER_COMPUTE)
         return;
     snprintf(name, sizeof name, "ridge_%s", tier_name(t));
-    put(r, name, (double)ridge_e3(&p->machine, t) / 1000.0, "FLOP/B", "FLOP/s / rate of the tier");
+    put(s, name, (double)ridge_e3(&p->machine, t) / 1000.0, "FLOP/B", "FLOP/s / rate of the tier");
     if (!tier_amount(&p->tally, t))
         return;
     snprintf(name, sizeof name, "intensity_%s", tier_name(t));
-    put(r, name, (double)intensity_e3(&p->tally, t) / 1000.0, "FLOP/B",
+    put(s, name, (double)intensity_e3(&p->tally, t) / 1000.0, "FLOP/B",
         "FLOP / bytes moved on the tier");
 }
 
-static void put_crossovers(struct report *r, const struct roofline_picture *p)
+static void put_crossovers(struct summary *s, const struct roofline_picture *p)
 {
     const struct tally *y = &p->tally;
     uint64_t reached = device_dram_rate(p->s.device).amount, now = p->machine.memory_Bps;
@@ -181,22 +240,22 @@ static void put_crossovers(struct report *r, const struct roofline_picture *p)
     if (!y->flash_bytes)
         return;
     uint64_t flash = tier_rate(&p->machine, TIER_FLASH);
-    put(r, "crossover_flash", (double)crossover_Bps(y->flash_bytes, y->memory_bytes, now) / 1e9,
+    put(s, "crossover_flash", (double)crossover_Bps(y->flash_bytes, y->memory_bytes, now) / 1e9,
         "GB/s", "flash bytes * DRAM rate / all DRAM bytes: above it DRAM binds");
     weights_only(&w, y, p->place.dense, flash, now);
     weights_only(&v, y, p->place.dense, flash, reached);
-    put(r, "weights_only_crossover", (double)w.crossover_Bps / 1e9, "GB/s",
+    put(s, "weights_only_crossover", (double)w.crossover_Bps / 1e9, "GB/s",
         "counting only the trunk and the experts read");
-    put(r, "weights_only_crossover_reached", (double)v.crossover_Bps / 1e9, "GB/s",
+    put(s, "weights_only_crossover_reached", (double)v.crossover_Bps / 1e9, "GB/s",
         "the same at the DRAM rate reached");
-    put(r, "weights_only_io", token_rate(p->load.tokens, w.flash_ns), "tok/s", "flash alone");
-    put(r, "weights_only_serial", token_rate(p->load.tokens, w.serial_ns), "tok/s",
+    put(s, "weights_only_io", token_rate(p->load.tokens, w.flash_ns), "tok/s", "flash alone");
+    put(s, "weights_only_serial", token_rate(p->load.tokens, w.serial_ns), "tok/s",
         "flash, then DRAM");
-    put(r, "weights_only_overlap", token_rate(p->load.tokens, w.overlap_ns), "tok/s",
+    put(s, "weights_only_overlap", token_rate(p->load.tokens, w.overlap_ns), "tok/s",
         "the longer of flash and DRAM");
 }
 
-static void put_needs(struct report *r, const struct roofline_picture *p, uint64_t token_ns)
+static void put_needs(struct summary *s, const struct roofline_picture *p, uint64_t token_ns)
 {
     uint64_t wanted = fixed_mul_div(token_ns, p->load.tokens, 1), rate;
     for (int t = 0; t < TIER_COUNT; t++)
@@ -207,32 +266,44 @@ static void put_needs(struct report *r, const struct roofline_picture *p, uint64
                 continue;
             snprintf(name, sizeof name, "need_%s_%s", tier_name((enum tier)t),
                      serial ? "serial" : "overlap");
-            report_text(r, name);
+            const char *unit = flop ? "TFLOP/s" : "GB/s";
+            const char *how = s->people ? "least rate of this tier alone"
+                                        : "least rate of this tier alone; empty: not by this alone";
             if (tier_need(&rate, (enum tier)t, serial, &p->load, &p->machine, &p->regime, wanted))
-                report_number(r, (double)rate / (flop ? 1e12 : 1e9));
+                put(s, name, (double)rate / (flop ? 1e12 : 1e9), unit, how);
             else
-                report_empty(r);
-            report_text(r, flop ? "TFLOP/s" : "GB/s");
-            report_text(r, "least rate of this tier alone; empty: not by this alone");
+                put_none(s, name, unit, how);
         }
 }
 
 static enum status print_summary(const struct roofline_picture *p, const struct args *a,
                                  struct diag *dg)
 {
-    struct report *r;
-    enum status st = report_open(&r, a, summary_columns, COUNT(summary_columns), dg);
+    struct summary s = {.people = args_count(a, "format") == 0};
+    enum status st =
+        s.people ? report_open(&s.r, a, summary_people_columns, COUNT(summary_people_columns), dg)
+                 : report_open(&s.r, a, summary_columns, COUNT(summary_columns), dg);
     if (st != ST_OK)
         return st;
-    put_bounds(r, p);
+    put_bounds(&s, p);
     for (int t = 0; t < TIER_COUNT; t++)
-        put_tier(r, p, (enum tier)t);
-    put_crossovers(r, p);
+        put_tier(&s, p, (enum tier)t);
+    put_crossovers(&s, p);
     if (p->efficiency >= 0)
-        put(r, "efficiency", p->efficiency, "1", "measured rate / tok_per_s_at_most");
+        put(&s, "efficiency", p->efficiency, "1", "measured rate / tok_per_s_at_most");
     if (p->wanted_ns)
-        put_needs(r, p, p->wanted_ns);
-    return report_close(r, dg);
+        put_needs(&s, p, p->wanted_ns);
+    return report_close(s.r, dg);
+}
+
+static void tell_misfit(const struct roofline_picture *p)
+{
+    char need[QUANTITY_TEXT_MAX], given[QUANTITY_TEXT_MAX], again[QUANTITY_TEXT_MAX];
+    say("%s does not fit: dense weights, state and one layer's experts take %s, %s is given; %s of "
+        "dense weights are read again every pass (--dense resident refuses that)",
+        p->s.model->name, quantity_round(need, p->place.minimum, DIM_SIZE),
+        quantity_round(given, p->place.given, DIM_SIZE),
+        quantity_round(again, p->tally.streamed_bytes, DIM_SIZE));
 }
 
 enum status roofline_print(const struct roofline_picture *p, const struct args *a, struct diag *dg)
@@ -240,6 +311,8 @@ enum status roofline_print(const struct roofline_picture *p, const struct args *
     bool table = args_count(a, "format") == 0;
     bool summary =
         args_flag(a, "summary") || (!table && (args_given(a, "want") || args_given(a, "measured")));
+    if (p->dense_streams)
+        tell_misfit(p);
     enum status st = summary ? ST_OK : print_ops(p, a, dg);
     if (st != ST_OK || (!summary && !table))
         return st;

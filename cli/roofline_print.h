@@ -12,6 +12,7 @@ struct roofline_picture {
     struct machine machine;
     struct placement place;
     bool placed;            /* false: hypothetical */
+    bool dense_streams;     /* nobody asked for it, but dense weights do not fit */
     struct hit_curve curve; /* of the routing: uniform where no preset is known or needed */
     struct workload load;
     struct regime regime;

@@ -32,7 +32,6 @@ struct overrides {
     const char **model, **device, **profile;
     size_t model_count, device_count, profile_count;
     const char *top_k; /* text after "top_k=" */
-    char format[2][96];
 };
 
 static void sort_override(struct overrides *o, const char *text)
@@ -49,20 +48,6 @@ static void sort_override(struct overrides *o, const char *text)
         o->model[o->model_count++] = text;
     else
         o->device[o->device_count++] = text;
-}
-
-/* A separate format for experts is written into the description, and the common one with it. */
-static void format_overrides(struct overrides *o, const struct args *a)
-{
-    const char *quant = args_text(a, "quant"), *expert = args_text(a, "expert-quant");
-    if (!expert)
-        return;
-    if (quant) {
-        snprintf(o->format[0], sizeof o->format[0], "formats.default=%s", quant);
-        o->model[o->model_count++] = o->format[0];
-    }
-    snprintf(o->format[1], sizeof o->format[1], "formats.expert=%s", expert);
-    o->model[o->model_count++] = o->format[1];
 }
 
 static enum status load_both(struct scenario *s, const struct args *a, const char *model,
@@ -102,8 +87,25 @@ static enum status change_top_k(struct scenario *s, const struct args *a, const 
         if (quantity_parse(&k, DIM_COUNT, o->top_k, QUANTITY_BARE_ALLOWED, &why) != ST_OK || k == 0)
             return diag_set(dg, ST_USAGE, "--set top_k: a whole number from 1, not '%s'", o->top_k);
     }
+    if (own == 0)
+        return diag_set(dg, ST_USAGE, "--top-k: %s has no routed experts to choose from",
+                        s->model->name);
     s->changed_top_k = k != own;
     return scenario_set_top_k(s->model, k, dg);
+}
+
+static enum status change_experts(struct model *m, const char *format, struct diag *dg)
+{
+    struct diag why;
+    if (model_experts(m) == 0)
+        return diag_set(dg, ST_USAGE, "--expert-quant: %s has no routed experts", m->name);
+    struct quant_mix mix;
+    if (!quant_find(format) && quant_mix_find(&mix, format, &why) == ST_OK)
+        return diag_set(dg, ST_USAGE,
+                        "--expert-quant: %s is a mix of formats; experts take one, as %s", format,
+                        mix.group[GROUP_EXPERT]->name);
+    enum status st = model_requantise_experts(m, format, &why);
+    return st == ST_OK ? ST_OK : diag_set(dg, st, "--expert-quant: %s", why.text);
 }
 
 static enum status finish(struct scenario *s, const struct args *a, const struct overrides *o,
@@ -113,12 +115,12 @@ static enum status finish(struct scenario *s, const struct args *a, const struct
     s->state_bits = state_bits_find(state);
     if (!s->state_bits)
         return diag_set(dg, ST_USAGE, "--state-format: no format named '%s'", state);
-    if (args_given(a, "quant") && !args_given(a, "expert-quant")) {
-        enum status st = model_requantise(s->model, args_text(a, "quant"), dg);
-        if (st != ST_OK)
-            return st;
-    }
-    return change_top_k(s, a, o, dg);
+    enum status st = ST_OK;
+    if (args_given(a, "quant"))
+        st = model_requantise(s->model, args_text(a, "quant"), dg);
+    if (st == ST_OK && args_given(a, "expert-quant"))
+        st = change_experts(s->model, args_text(a, "expert-quant"), dg);
+    return st == ST_OK ? change_top_k(s, a, o, dg) : st;
 }
 
 enum status scenario_load(struct scenario *out, struct args *a, struct diag *dg)
@@ -135,7 +137,7 @@ enum status scenario_load_model(struct scenario *out, struct args *a, const char
 {
     size_t count;
     const char *const *set = args_list(a, "set", &count);
-    struct overrides o = {.model = calloc(count + 2, sizeof *o.model),
+    struct overrides o = {.model = calloc(count + 1, sizeof *o.model),
                           .device = calloc(count + 1, sizeof *o.device),
                           .profile = args_memory(a, (count + 1) * sizeof *o.profile)};
     *out = (struct scenario){0};
@@ -143,7 +145,6 @@ enum status scenario_load_model(struct scenario *out, struct args *a, const char
     if (st == ST_OK) {
         for (size_t i = 0; i < count; i++)
             sort_override(&o, set[i]);
-        format_overrides(&o, a);
         st = load_both(out, a, model, &o, dg);
     }
     if (st == ST_OK)

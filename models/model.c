@@ -143,12 +143,37 @@ static void inform_mix(struct quant_mix *mix, const struct model *m)
     }
 }
 
+static enum status refuse_exact(const struct model *m, const char *quant, struct diag *dg)
+{
+    if (!m->bytes_exact)
+        return ST_OK;
+    return diag_set(dg, ST_UNSUPPORTED,
+                    "%s: a GGUF file is what it is; its bytes cannot be re-derived for '%s'",
+                    m->origin, quant);
+}
+
+enum status model_requantise_experts(struct model *m, const char *format, struct diag *dg)
+{
+    const char *before = m->quant.name;
+    enum status st = refuse_exact(m, format, dg);
+    if (st == ST_OK)
+        st = quant_mix_set(&m->quant, GROUP_EXPERT, format, dg);
+    if (st != ST_OK)
+        return st;
+    const char *experts = m->quant.group[GROUP_EXPERT]->name;
+    char *name = arena_alloc(&m->arena, strlen(before) + strlen(experts) + 16);
+    if (!name)
+        return diag_no_memory(dg);
+    sprintf(name, "%s+%s-experts", before, experts);
+    m->quant.name = name;
+    return shape_fill(m, dg);
+}
+
 enum status model_requantise(struct model *m, const char *quant, struct diag *dg)
 {
-    if (m->bytes_exact)
-        return diag_set(dg, ST_UNSUPPORTED,
-                        "%s: a GGUF file is what it is; its bytes cannot be re-derived for '%s'",
-                        m->origin, quant);
+    enum status exact = refuse_exact(m, quant, dg);
+    if (exact != ST_OK)
+        return exact;
     struct quant_mix mix = m->native;
     if (strcasecmp(quant, "native") != 0) {
         enum status st = quant_mix_find(&mix, quant, dg);

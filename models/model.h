@@ -137,6 +137,10 @@ void model_catalogue_free(char **names, size_t count);
 /* Re-derives every byte figure for another format or mix ("q4_k_m", "mxfp4", "native"). Not for a
  * GGUF import, whose bytes are exact: ST_UNSUPPORTED. */
 MUST_CHECK enum status model_requantise(struct model *m, const char *quant, struct diag *dg);
+/* The routed experts alone, in a format of their own; everything else stays. Of a model without routed
+ * experts nothing changes but the name of its mix. */
+MUST_CHECK enum status model_requantise_experts(struct model *m, const char *format,
+                                                struct diag *dg);
 
 /* Text part only, without MTP layers. Active = all but the routed experts not chosen and an untied
  * input embedding. Indexers marked index_untotalled (GLM-5, DeepSeek-V4.1) weigh bytes but stay out

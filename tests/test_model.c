@@ -348,9 +348,29 @@ static void every_failing_allocation_is_reported(void **state)
     }
 }
 
+static void experts_alone_take_another_format_and_the_rest_keeps_its_mix(void **state)
+{
+    (void)state;
+    struct model *m, *whole;
+    assert_ok(model_load(&m, "qwen3-30b-a3b", "models/desc", NULL, 0, &dg));
+    assert_ok(model_load(&whole, "qwen3-30b-a3b", "models/desc", NULL, 0, &dg));
+    assert_ok(model_requantise(m, "q4_k_m", &dg));
+    assert_ok(model_requantise(whole, "q4_k_m", &dg));
+    assert_ok(model_requantise_experts(m, "q3_k", &dg));
+    assert_int_equal(model_weight_bytes(m) - model_experts_bytes(m),
+                     model_weight_bytes(whole) - model_experts_bytes(whole));
+    /* 110 bytes a block of 256 weights */
+    assert_int_equal(model_experts_bytes(m), 48ull * 128 * 3 * 768 * 2048 / 256 * 110);
+    assert_string_equal(m->quant.name, "q4_k_m+q3_k-experts");
+    assert_int_equal(model_requantise_experts(m, "q9", &dg), ST_MISSING);
+    model_free(whole);
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(experts_alone_take_another_format_and_the_rest_keeps_its_mix),
         cmocka_unit_test(every_catalogue_model_reproduces_its_row),
         cmocka_unit_test(every_file_of_the_catalogue_loads),
         cmocka_unit_test(kimi_k3_reads_its_published_bytes),

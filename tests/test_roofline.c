@@ -511,6 +511,35 @@ static void a_model_that_does_not_fit_one_card_is_refused(void **state) /* I-14 
     expect("roofline llama-3.1-70b --device h100-sxm --tp 2", 0, "total", NULL);
 }
 
+static void a_bound_of_a_model_with_experts_does_not_need_its_dense_weights_to_fit(void **state)
+{
+    (void)state;
+    expect("roofline qwen3.5-397b-a17b --device iphone-17-pro", 0, "total", "does not fit");
+    expect("roofline qwen3.5-397b-a17b --device iphone-17-pro --dense resident", 1, NULL,
+           "does not fit");
+    struct run a = run_memwall("roofline qwen3.5-397b-a17b --device iphone-17-pro --format csv"),
+               b = run_memwall("roofline qwen3.5-397b-a17b --device iphone-17-pro --format csv "
+                               "--dense stream");
+    assert_string_equal(a.out, b.out);
+    assert_int_equal(b.err_bytes, 0);
+    run_free(&a);
+    run_free(&b);
+}
+
+static void figures_for_people_have_three_digits_and_a_unit(void **state)
+{
+    (void)state;
+    expect("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 4GiB --want 10tok/s "
+           "--summary",
+           0, "\nlower_bound                     114 ms ", NULL);
+    expect("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 4GiB --want 10tok/s "
+           "--summary",
+           0, "\nneed_compute_serial             not by this alone ", NULL);
+    expect("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 4GiB --format csv "
+           "--summary",
+           0, "\nlower_bound,0.114474,s,", NULL);
+}
+
 static void a_rate_above_the_bound_is_an_error(void **state) /* I-9 */
 {
     (void)state;
@@ -533,6 +562,15 @@ static void misuse_of_the_command_exits_with_2_and_one_line(void **state)
     expect("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 2GiB --batch 2", 2,
            NULL, "--hit-ratio");
     expect("roofline qwen3-30b-a3b --device oneplus-15r --top-k 200", 1, NULL, "only 128 experts");
+    expect("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 2GiB "
+           "--hit-ratio 0.5",
+           2, NULL, "--hit-ratio");
+    expect("roofline llama-3.1-8b --device oneplus-15r --top-k 4", 2, NULL, "no routed experts");
+    expect("roofline llama-3.1-8b --device oneplus-15r --expert-quant q4_k", 2, NULL,
+           "no routed experts");
+    expect("roofline qwen3-30b-a3b --device oneplus-15r --expert-quant q4_k_m", 2, NULL,
+           "experts take one, as q4_k");
+    expect("roofline qwen3-30b-a3b --device oneplus-15r --unit gpu", 1, NULL, "it has cpu");
 }
 
 int main(void)
@@ -558,6 +596,8 @@ int main(void)
         cmocka_unit_test(above_the_crossover_dram_binds_and_below_it_flash_does),
         cmocka_unit_test(an_efficiency_above_one_is_refused),
         cmocka_unit_test(a_model_that_does_not_fit_one_card_is_refused),
+        cmocka_unit_test(a_bound_of_a_model_with_experts_does_not_need_its_dense_weights_to_fit),
+        cmocka_unit_test(figures_for_people_have_three_digits_and_a_unit),
         cmocka_unit_test(a_rate_above_the_bound_is_an_error),
         cmocka_unit_test(misuse_of_the_command_exits_with_2_and_one_line),
     };

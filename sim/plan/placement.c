@@ -137,7 +137,11 @@ static enum status place_rest(struct placement *p, const struct model *m, const 
         st = stream_dense(p, m, r, least, dg);
     else
         return refuse(p, m, where, p->minimum,
-                      "; with --dense stream what does not fit is read again for every token", dg);
+                      p->experts
+                          ? "; with --dense stream what does not fit is read again for every token"
+                          : "; --quant with fewer bits needs less, --dense stream reads what does "
+                            "not fit again for every token",
+                      dg);
     if (st == ST_OK)
         st = set_cache(p, m, r, least, dg);
     if (st != ST_OK)
