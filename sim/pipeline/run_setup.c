@@ -100,7 +100,9 @@ static enum status place_in_vram(struct run *r, struct diag *dg)
 static uint64_t context_tokens(const struct run *r)
 {
     const struct pipeline_setup *s = &r->setup;
-    uint64_t own = s->prompt_tokens + s->warmup + s->tokens / sequences(r);
+    uint64_t each = (s->warmup + s->tokens + sequences(r) - 1) / sequences(r);
+    uint64_t own =
+        s->prompt_tokens + each + s->draft; /* the last pass may yield more than is asked */
     if (s->trace) {
         uint64_t last = 0;
         for (size_t i = 0; i < s->trace->row_count; i++)
@@ -295,10 +297,11 @@ static bool experts_leave_dram(const struct run *r)
     return r->machine.own_memory && r->expert_unit == r->unit && !r->placement.experts_on_unit;
 }
 
+/* The profile's share is of the raw rate; without one the link reaches what machine.h says. */
 static uint64_t link_rate(const struct run *r)
 {
-    uint64_t rate =
-        fixed_mul_div(r->machine.link_Bps, amount_or(&r->profile->copy_rate, RATIO_ONE), RATIO_ONE);
+    uint64_t share = amount_or(&r->profile->copy_rate, 0);
+    uint64_t rate = fixed_mul_div(r->machine.link_raw_Bps, share, RATIO_ONE);
     return rate ? rate : r->machine.link_Bps;
 }
 
