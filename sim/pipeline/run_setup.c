@@ -297,10 +297,11 @@ static bool experts_leave_dram(const struct run *r)
     return r->machine.own_memory && r->expert_unit == r->unit && !r->placement.experts_on_unit;
 }
 
+/* The profile's share is of the raw rate; without one the link reaches what machine.h says. */
 static uint64_t link_rate(const struct run *r)
 {
-    uint64_t rate =
-        fixed_mul_div(r->machine.link_Bps, amount_or(&r->profile->copy_rate, RATIO_ONE), RATIO_ONE);
+    uint64_t share = amount_or(&r->profile->copy_rate, 0);
+    uint64_t rate = fixed_mul_div(r->machine.link_raw_Bps, share, RATIO_ONE);
     return rate ? rate : r->machine.link_Bps;
 }
 

@@ -281,6 +281,7 @@ enum status machine_init(struct machine *m, const struct device *d,
     st = choice->host ? read_host(m, d, choice, dg) : ST_OK;
     if (st != ST_OK)
         return st;
+    m->link_raw_Bps = m->own_memory && c->link_bandwidth.given ? c->link_bandwidth.amount : 0;
     m->input[INPUT_DRAM] =
         stated("dram", NO_INDEX, "bandwidth", "DRAM rate",
                choice->rates == RATES_PEAK && d->dram.bandwidth.given ? d->dram.bandwidth

@@ -47,13 +47,14 @@ struct machine {
     const char *unit; /* name of the compute unit */
     const char *host; /* the unit that computes the experts out of DRAM; NULL: `unit` does it too */
     uint64_t unit_idx;
-    uint64_t dram_Bps;    /* holds the expert cache and receives reads */
-    uint64_t memory_Bps;  /* what kernels read from: dram_Bps or the unit's own */
-    uint64_t link_Bps;    /* 0: no link */
-    uint64_t peak_ops;    /* operations/s */
-    uint64_t reached_ops; /* peak x efficiency; = peak_ops with RATES_PEAK */
-    uint64_t gemm_ops;    /* the same of products of many tokens, at least reached_ops */
-    uint64_t host_ops;    /* reached by `host`; 0 if there is none */
+    uint64_t dram_Bps;     /* holds the expert cache and receives reads */
+    uint64_t memory_Bps;   /* what kernels read from: dram_Bps or the unit's own */
+    uint64_t link_Bps;     /* 0: no link */
+    uint64_t link_raw_Bps; /* as described, for who knows the share that copies reach */
+    uint64_t peak_ops;     /* operations/s */
+    uint64_t reached_ops;  /* peak x efficiency; = peak_ops with RATES_PEAK */
+    uint64_t gemm_ops;     /* the same of products of many tokens, at least reached_ops */
+    uint64_t host_ops;     /* reached by `host`; 0 if there is none */
     uint64_t host_gemm_ops;
     uint64_t call_ns;
     uint64_t memory_bytes; /* capacity of the memory kernels read from */
