@@ -183,6 +183,94 @@ static void a_prefetch_of_nothing_is_no_prefetch(void **state)
     unload(&f);
 }
 
+/* The same fixture under an engine profile with one more override. */
+static void reload_profile(struct fixture *f, const char *profile, const char *set)
+{
+    struct diag dg;
+    profile_free(f->profile);
+    assert_ok(profile_load(&f->profile, profile, "sim/pipeline/profiles", &set, 1, &dg));
+}
+
+static void an_early_router_takes_its_time_from_the_kernels(void **state)
+{
+    (void)state;
+    struct fixture f = load("olmoe-1b-7b", "oneplus-15r", "generic");
+    uint64_t compute_ns[2], oracle_ns[2];
+    static const char *const cost[] = {"predict=0ns", "predict=1ms"};
+    for (size_t i = 0; i < 2; i++) {
+        reload_profile(&f, "generic", cost[i]);
+        struct pipeline_setup s = setup(&f);
+        s.prompt_tokens = 0;
+        s.prefetch = prefetch_policy_find("gate");
+        compute_ns[i] = run(&s).compute_ns;
+        s.prefetch = prefetch_policy_find("oracle"); /* knows without computing */
+        oracle_ns[i] = run(&s).compute_ns;
+    }
+    assert_int_equal(oracle_ns[0], oracle_ns[1]);
+    /* Six tokens, sixteen layers of which the last has none to predict; some wake-ups fall away. */
+    assert_close((double)(compute_ns[1] - compute_ns[0]) / 1e6, 6 * 15, 3);
+    unload(&f);
+}
+
+static void pages_that_are_mapped_are_there_at_once(void **state)
+{
+    (void)state;
+    struct fixture f = load("olmoe-1b-7b", "oneplus-15r", "llama.cpp-mmap");
+    struct pipeline_setup s = setup(&f);
+    s.params = NULL;
+    s.prompt_tokens = 0;
+    s.policy = cache_policy_find("none");
+    s.hit_ratio = 1000000000;
+    s.warmup = 1; /* reads the dense weights */
+    struct pipeline_result x = run(&s);
+    assert_int_equal(x.flash_bytes, 0);
+    assert_int_equal(x.stall_ns, 0);
+    assert_int_equal(x.late_hits, 0);
+    assert_true(x.copied_bytes > 0);
+    unload(&f);
+}
+
+static void faults_bring_little_once_a_mapping_misses_more_than_it_hits(void **state)
+{
+    (void)state;
+    struct fixture f = load("olmoe-1b-7b", "oneplus-15r", "llama.cpp-mmap");
+    uint64_t io_ns[3];
+    static const char *const bytes[] = {"fault_bytes=0B", "fault_bytes=128KiB",
+                                        "fault_bytes=16KiB"};
+    static const uint64_t hits[] = {0, 900000000};
+    for (size_t h = 0; h < 2; h++) {
+        for (size_t i = 0; i < 3; i++) {
+            reload_profile(&f, "llama.cpp-mmap", bytes[i]);
+            struct pipeline_setup s = setup(&f);
+            s.params = NULL;
+            s.prompt_tokens = 0;
+            s.policy = cache_policy_find("none");
+            s.hit_ratio = hits[h];
+            io_ns[i] = run(&s).io_ns;
+        }
+        assert_int_equal(io_ns[0], io_ns[1]);
+        if (h == 0)
+            assert_true(io_ns[2] > 3 * io_ns[1]);
+        else
+            assert_int_equal(io_ns[2], io_ns[1]);
+    }
+    unload(&f);
+}
+
+static void a_drive_that_weighs_on_the_memory_keeps_the_bounds(void **state)
+{
+    (void)state;
+    struct fixture f = load("olmoe-1b-7b", "m3-max-48gb", "generic");
+    assert_int_equal(f.device->storage->dram_inflation.amount, 32);
+    for (size_t i = 0; i < sizeof ordered / sizeof *ordered; i++) {
+        struct pipeline_setup s = setup(&f);
+        s.prefetch = ordered[i] ? prefetch_policy_find(ordered[i]) : NULL;
+        struct pipeline_result x = run(&s);
+        assert_true(x.lower_ns <= x.end_ns && x.end_ns <= x.upper_ns);
+    }
+    unload(&f);
+}
+
 static void the_same_run_is_the_same_events(void **state)
 {
     (void)state;
@@ -350,6 +438,10 @@ int main(void)
         cmocka_unit_test(commands_and_their_hash_equal_replay),
         cmocka_unit_test(prefetching_commands_equal_replay_too),
         cmocka_unit_test(a_prefetch_of_nothing_is_no_prefetch),
+        cmocka_unit_test(an_early_router_takes_its_time_from_the_kernels),
+        cmocka_unit_test(pages_that_are_mapped_are_there_at_once),
+        cmocka_unit_test(faults_bring_little_once_a_mapping_misses_more_than_it_hits),
+        cmocka_unit_test(a_drive_that_weighs_on_the_memory_keeps_the_bounds),
         cmocka_unit_test(the_same_run_is_the_same_events),
         cmocka_unit_test(renaming_experts_changes_no_time),
         cmocka_unit_test(a_drive_twice_as_fast_never_slows_a_fixed_order),
