@@ -4,9 +4,8 @@
 #include "cli/policy_options.h"
 #include "cli/report.h"
 #include "cli/scenario.h"
+#include "cli/sim_files.h"
 
-#include "base/json.h"
-#include "base/outfile.h"
 #include "base/progress.h"
 #include "sim/pipeline/forecast.h"
 #include "sim/trace/preset.h"
@@ -107,21 +106,11 @@ static const struct column columns[] = {
     {"late_hits", CELL_COUNT, 0, true},
     {"command_hash", CELL_TEXT, 0, true},
     {"assumed", CELL_TEXT, 0, true},
+    {"context", CELL_COUNT, 0, false},
+    {"prompt_tokens", CELL_COUNT, 0, false},
 };
 
-/* Everything a run is made of, in the order in which it is loaded. */
-struct inputs {
-    struct scenario scenario;
-    struct engine_profile *profile;
-    struct trace *trace;
-    struct preset *preset;
-    struct timeline *timeline;
-    struct pressure *pressure;
-    bool routing_unknown; /* the model names no preset, and nobody else did */
-    struct pipeline_setup setup;
-};
-
-static void inputs_free(struct inputs *in)
+static void sim_inputs_free(struct sim_inputs *in)
 {
     scenario_free(&in->scenario);
     profile_free(in->profile);
@@ -129,18 +118,6 @@ static void inputs_free(struct inputs *in)
     preset_free(in->preset);
     timeline_free(in->timeline);
     free(in->pressure);
-}
-
-/* Timed prefetchers are marked: their decisions equal no replay. */
-static const char *prefetch_label(const struct inputs *in)
-{
-    static const char *const timed[] = {"gate (timed)", "heads (timed)", "oracle (timed)"};
-    if (!in->setup.prefetch)
-        return "none";
-    for (size_t i = 0; in->setup.prefetch_timed && i < 3; i++)
-        if (strncmp(timed[i], in->setup.prefetch->name, strlen(in->setup.prefetch->name)) == 0)
-            return timed[i];
-    return in->setup.prefetch->name;
 }
 
 static enum status read_time(uint64_t *ns, const struct args *a, const char *option,
@@ -165,7 +142,7 @@ static enum status read_ratio(uint64_t *ratio, const char *option, const char *t
     return ST_OK;
 }
 
-static enum status load_routing(struct inputs *in, const struct args *a, struct diag *dg)
+static enum status load_routing(struct sim_inputs *in, const struct args *a, struct diag *dg)
 {
     char folder[CATALOGUE_PATH_MAX];
     if (args_given(a, "trace") && args_given(a, "routing"))
@@ -187,7 +164,7 @@ static enum status load_routing(struct inputs *in, const struct args *a, struct 
                        NULL, 0, dg);
 }
 
-static enum status choose_policy(struct inputs *in, struct args *a, struct diag *dg)
+static enum status choose_policy(struct sim_inputs *in, struct args *a, struct diag *dg)
 {
     struct policy_list list;
     if (!args_given(a, "policy")) {
@@ -204,7 +181,7 @@ static enum status choose_policy(struct inputs *in, struct args *a, struct diag 
     return st;
 }
 
-static enum status read_decisions(struct inputs *in, struct args *a, struct diag *dg)
+static enum status read_decisions(struct sim_inputs *in, struct args *a, struct diag *dg)
 {
     struct pipeline_setup *s = &in->setup;
     enum status st = choose_policy(in, a, dg);
@@ -225,7 +202,7 @@ static uint64_t given_or_zero(const struct args *a, const char *option)
     return args_given(a, option) ? args_count(a, option) : 0;
 }
 
-static enum status load_inputs(struct inputs *in, struct args *a, struct diag *dg)
+static enum status load_inputs(struct sim_inputs *in, struct args *a, struct diag *dg)
 {
     char folder[CATALOGUE_PATH_MAX];
     struct pipeline_setup *s = &in->setup;
@@ -277,142 +254,6 @@ static enum status load_inputs(struct inputs *in, struct args *a, struct diag *d
     return st;
 }
 
-/* ---- files beside the row ---- */
-
-static void write_token(void *self, const struct pipeline_token *t)
-{
-    FILE *f = outfile_stream(self);
-    fprintf(f,
-            "%" PRIu64 ",%.9f,%.9f,%.9f,%.9f,%.9f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-            ",%" PRIu64 "\n",
-            t->index, (double)t->start_ns / 1e9, (double)(t->end_ns - t->start_ns) / 1e9,
-            (double)t->compute_ns / 1e9, (double)t->io_ns / 1e9, (double)t->stall_ns / 1e9,
-            t->produced, t->read_bytes, t->lookups, t->hits, t->late_hits);
-}
-
-static void write_layer(void *self, const struct pipeline_layer *l)
-{
-    fprintf(outfile_stream(self),
-            "%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-            "\n",
-            l->layer, l->lookups, l->hits, l->late_hits, l->prefetches, l->prefetch_used,
-            l->prefetch_wasted, l->pollution);
-}
-
-static void write_resource(void *self, const struct pipeline_resource *x)
-{
-    fprintf(outfile_stream(self), "%s,%.9f,%.9f,%.9f,%" PRIu64 ",%" PRIu64 "\n", x->name,
-            (double)x->busy_ns / 1e9, (double)(x->span_ns - x->busy_ns) / 1e9,
-            x->span_ns ? (double)x->busy_ns / (double)x->span_ns : 0.0, x->bytes, x->operations);
-}
-
-/* The optional files, in one table: opened before the run, committed after it, gone if it fails. */
-enum side { SIDE_TOKENS, SIDE_LAYERS, SIDE_RESOURCES, SIDES };
-static const struct {
-    const char *option, *header;
-} sides[SIDES] = {
-    [SIDE_TOKENS] = {"tokens-out",
-                     "token,start_s,wall_s,compute_s,io_s,stall_s,produced,read_bytes,lookups,"
-                     "hits,late_hits\n"},
-    [SIDE_LAYERS] = {"layers-out",
-                     "layer,lookups,hits,late_hits,prefetches,prefetch_used,prefetch_wasted,"
-                     "pollution\n"},
-    [SIDE_RESOURCES] = {"resources-out",
-                        "resource,busy_s,idle_s,utilisation_ratio,bytes,operations\n"},
-};
-
-static enum status open_sides(struct outfile **file, const struct args *a, struct diag *dg)
-{
-    for (int i = 0; i < SIDES; i++) {
-        if (!args_given(a, sides[i].option))
-            continue;
-        enum status st = outfile_open(&file[i], args_text(a, sides[i].option), dg);
-        if (st != ST_OK)
-            return st;
-        fputs(sides[i].header, outfile_stream(file[i]));
-    }
-    return ST_OK;
-}
-
-static enum status close_sides(struct outfile **file, enum status st, struct diag *dg)
-{
-    for (int i = 0; i < SIDES; i++) {
-        if (file[i] && st == ST_OK)
-            st = outfile_commit(file[i], dg);
-        else
-            outfile_abandon(file[i]);
-    }
-    return st;
-}
-
-static enum status run_with_sides(struct forecast *out, struct inputs *in, const struct args *a,
-                                  struct diag *dg)
-{
-    struct outfile *file[SIDES] = {NULL};
-    struct pipeline_setup *s = &in->setup;
-    enum status st = open_sides(file, a, dg);
-    s->token = file[SIDE_TOKENS] ? write_token : NULL;
-    s->layer = file[SIDE_LAYERS] ? write_layer : NULL;
-    s->resource = file[SIDE_RESOURCES] ? write_resource : NULL;
-    s->token_self = file[SIDE_TOKENS];
-    s->layer_self = file[SIDE_LAYERS];
-    s->resource_self = file[SIDE_RESOURCES];
-    if (st == ST_OK)
-        st = forecast_run(out, s, args_count(a, "draws"), dg);
-    return close_sides(file, st, dg);
-}
-
-/* ---- the resolved configuration ---- */
-
-static void write_value(void *self, const char *path, struct value *v)
-{
-    FILE *f = self;
-    char text[QUANTITY_TEXT_MAX];
-    if (!v->given)
-        return;
-    fputs(",\n  ", f);
-    json_write_text(f, path);
-    fputs(": [", f);
-    json_write_text(f, quantity_print(text, v->amount, v->dim));
-    fprintf(f, ", \"%s\", ", value_kind_name(v->kind));
-    json_write_text(f, v->source ? v->source : "");
-    fputs("]", f);
-}
-
-static enum status write_config(struct inputs *in, const struct args *a, struct diag *dg)
-{
-    struct outfile *file;
-    const struct pipeline_setup *s = &in->setup;
-    if (!args_given(a, "config-out"))
-        return ST_OK;
-    enum status st = outfile_open(&file, args_text(a, "config-out"), dg);
-    if (st != ST_OK)
-        return st;
-    FILE *f = outfile_stream(file);
-    fprintf(f, "{\"memwall\": \"" MEMWALL_VERSION "\",\n \"model\": ");
-    json_write_text(f, s->model->name);
-    fprintf(f, ", \"quant\": ");
-    json_write_text(f, s->model->quant.name ? s->model->quant.name : "exact");
-    fprintf(f,
-            ", \"layers\": %zu, \"experts\": %" PRIu64 ", \"top_k\": %" PRIu64
-            ", \"weight_bytes\": %" PRIu64 ",\n \"routing\": ",
-            s->model->layer_count, model_experts(s->model), model_top_k(s->model),
-            model_weight_bytes(s->model));
-    json_write_text(f, s->trace ? args_text(a, "trace") : in->preset ? in->preset->name : "fixed");
-    fprintf(f,
-            ", \"policy\": \"%s\", \"scope\": \"%s\", \"evict\": \"%s\", \"prefetch\": \"%s\", "
-            "\"seed\": %" PRIu64 ",\n \"device\": {\"name\": ",
-            s->policy->name, scope_names[s->scope], evict_names[s->evict], prefetch_label(in),
-            s->seed);
-    json_write_text(f, s->device->name);
-    device_each_value(s->device, write_value, f);
-    fprintf(f, "},\n \"profile\": {\"name\": ");
-    json_write_text(f, in->profile->name);
-    profile_each_value(in->profile, write_value, f);
-    fprintf(f, "}}\n");
-    return outfile_commit(file, dg);
-}
-
 /* ---- the row ---- */
 
 static double per_token(uint64_t sum, uint64_t tokens, double unit)
@@ -420,7 +261,7 @@ static double per_token(uint64_t sum, uint64_t tokens, double unit)
     return tokens ? (double)sum / (double)tokens / unit : 0.0 / 0.0;
 }
 
-static void add_row(struct report *r, const struct inputs *in, const struct forecast *f)
+static void add_row(struct report *r, const struct sim_inputs *in, const struct forecast *f)
 {
     const struct pipeline_result *x = &f->result;
     char hash[2][20];
@@ -430,7 +271,7 @@ static void add_row(struct report *r, const struct inputs *in, const struct fore
     report_text(r, in->scenario.device->name);
     report_text(r, in->profile->name);
     report_text(r, in->setup.policy->name);
-    report_text(r, prefetch_label(in));
+    report_text(r, sim_prefetch_label(in));
     report_count(r, x->cache_bytes);
     report_count(r, x->tokens);
     report_number(r, (double)forecast_rate(x) / 1e6);
@@ -454,20 +295,25 @@ static void add_row(struct report *r, const struct inputs *in, const struct fore
     snprintf(assumed, sizeof assumed, "%s%s%s", f->assumed,
              *f->assumed && in->routing_unknown ? " " : "", in->routing_unknown ? "routing" : "");
     report_text(r, assumed);
+    report_count(r, in->setup.context);
+    if (in->trace)
+        report_empty(r);
+    else
+        report_count(r, in->setup.prompt_tokens);
 }
 
 static enum status sim_command(struct args *a, struct diag *dg)
 {
-    struct inputs in = {.setup = {.overlap = -1}};
+    struct sim_inputs in = {.setup = {.overlap = -1}};
     struct forecast f;
     struct report *r = NULL;
     enum status st = load_inputs(&in, a, dg);
     if (st == ST_OK)
         st = report_open(&r, a, columns, sizeof columns / sizeof *columns, dg);
     if (st == ST_OK)
-        st = run_with_sides(&f, &in, a, dg);
+        st = sim_run_with_files(&f, &in, a, dg);
     if (st == ST_OK)
-        st = write_config(&in, a, dg);
+        st = sim_write_config(&in, a, dg);
     if (st == ST_OK && in.timeline)
         st = timeline_save(in.timeline, args_text(a, "timeline"), dg);
     if (st == ST_OK) {
@@ -480,7 +326,7 @@ static enum status sim_command(struct args *a, struct diag *dg)
     } else {
         report_abandon(r);
     }
-    inputs_free(&in);
+    sim_inputs_free(&in);
     return st;
 }
 
