@@ -57,7 +57,7 @@ static void request_from(struct plan_request *r, const struct args *a, const str
 
 /* ---- as a row ------------------------------------------------------------------------------ */
 
-#define FIXED_COLUMNS 24
+#define FIXED_COLUMNS 27
 static const struct column fixed_columns[FIXED_COLUMNS] = {
     {"model", CELL_TEXT, 0, false},
     {"device", CELL_TEXT, 0, false},
@@ -83,6 +83,9 @@ static const struct column fixed_columns[FIXED_COLUMNS] = {
     {"minimum_bytes", CELL_COUNT, 0, false},
     {"routing", CELL_TEXT, 0, false},
     {"assumed", CELL_TEXT, 0, false},
+    {"context", CELL_COUNT, 0, false},
+    {"prompt_tokens", CELL_COUNT, 0, false},
+    {"unit", CELL_TEXT, 0, false},
 };
 
 static double rate_of(uint64_t ns)
@@ -119,6 +122,9 @@ static void put_row(struct report *r, const struct plan *p)
     report_count(r, p->place.minimum);
     report_text(r, plan_routing_unknown(p) ? "unknown" : p->route->preset);
     report_text(r, assumed);
+    report_count(r, p->request.place.context);
+    report_count(r, p->request.prompt);
+    report_text(r, p->site->name);
     for (size_t i = 0; i < p->what_if_count; i++)
         report_number(r, (double)p->what_if[i].factor.mid / 1e9);
 }

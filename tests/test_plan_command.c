@@ -86,6 +86,16 @@ static void explained_inputs_are_rows_for_machines(void **state)
     expect(PHONE " --explain --format csv", 0, "rule: a quarter of the peak", NULL);
 }
 
+static void plan_and_sim_say_what_context_and_prompt_they_are_for(void **state)
+{
+    (void)state;
+    expect(PHONE " --format json", 0,
+           "\"context\": 4096, \"prompt_tokens\": 512, \"unit\": \"cpu\"", NULL);
+    expect("sim --model qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --tokens 1 --prompt 3 "
+           "--context 7 --draws 0 --format json",
+           0, "\"context\": 7, \"prompt_tokens\": 3", NULL);
+}
+
 static void a_dense_model_that_does_not_fit_gets_the_hint_to_fewer_bits(void **state)
 {
     (void)state;
@@ -101,6 +111,7 @@ int main(void)
         cmocka_unit_test(a_run_of_the_same_device_outside_the_interval_is_named),
         cmocka_unit_test(long_waits_are_hours_with_their_reason),
         cmocka_unit_test(explained_inputs_are_rows_for_machines),
+        cmocka_unit_test(plan_and_sim_say_what_context_and_prompt_they_are_for),
         cmocka_unit_test(a_dense_model_that_does_not_fit_gets_the_hint_to_fewer_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
