@@ -65,6 +65,9 @@ PROGRAM := $(BUILD)/memwall
 SELF_SETUP := demo check asan ubsan lint same-bytes aarch64
 NEED := $(if $(filter $(SELF_SETUP),$(MAKECMDGOALS)),setup)
 
+# One short line a step; `make V=1` shows the commands.
+run = $(if $(V),,@echo '  $(1)' >&2; )
+
 .PHONY: all check asan ubsan lint same-bytes aarch64 setup demo bench install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -76,15 +79,15 @@ memwall: $(PROGRAM)
 	@cp $(PROGRAM) memwall.tmp && mv memwall.tmp memwall
 
 $(PROGRAM): $(CLI_OBJ) $(BUILD)/libmemwall.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libmemwall.a $(LDLIBS)
+	$(call run,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libmemwall.a $(LDLIBS)
 
 $(BUILD)/libmemwall.a: $(LIB_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $(LIB_OBJ)
+	$(call run,$@)$(AR) rcs $@ $(LIB_OBJ)
 
 $(BUILD)/%.o: %.c | $(NEED)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call run,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 define isa_rules
 $(BUILD)/%_$(1).o: CFLAGS += $(FLAGS_$(1))
@@ -97,10 +100,10 @@ $(foreach i,$(ISAS),$(eval $(call isa_rules,$(i))))
 
 $(BUILD)/%.o: %.cc | $(NEED)
 	@mkdir -p $(@D)
-	$(CXX) -I. -std=c++17 $(OPTIMISE) -Wall -Wextra -MMD -MP -c -o $@ $<
+	$(call run,$@)$(CXX) -I. -std=c++17 $(OPTIMISE) -Wall -Wextra -MMD -MP -c -o $@ $<
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(SUPPORT_OBJ) $(BUILD)/libmemwall.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(SUPPORT_OBJ) $(BUILD)/libmemwall.a $(LDLIBS) -lcmocka $(if $(TEST_CXX),-lstdc++)
+	$(call run,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(SUPPORT_OBJ) $(BUILD)/libmemwall.a $(LDLIBS) -lcmocka $(if $(TEST_CXX),-lstdc++)
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(SUPPORT_OBJ:.o=.d) $(TESTS:=.d)
 
