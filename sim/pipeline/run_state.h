@@ -108,6 +108,15 @@ MUST_CHECK enum status run_start(struct run *r, struct diag *dg);
 void run_stop(struct run *r);
 bool run_keeps_cache(const struct run *r); /* false for policy none */
 
+#define RUN_CHUNK 512 /* prompt tokens a pass takes unless the profile says */
+uint64_t run_amount(const struct value *v,
+                    uint64_t fallback);      /* a value, or what holds where it is not given */
+uint64_t run_sequences(const struct run *r); /* that decode together */
+
+/* run_memory.c and run_resources.c */
+MUST_CHECK enum status run_place(struct run *r, struct diag *dg);
+MUST_CHECK enum status run_start_resources(struct run *r, struct diag *dg);
+
 /* environment.c */
 MUST_CHECK enum status environment_start(struct run *r, struct diag *dg);
 void environment_end_pass(struct run *r);
