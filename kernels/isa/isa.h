@@ -70,8 +70,8 @@ struct isa {
     const char *summary;
     bool (*supported)(void); /* by this processor */
 
-    isa_product_fn *product8[LAYOUT_COUNT][FORMAT_COUNT]; /* NULL for float formats */
-    isa_product_fn *product_f32;                          /* of any format and layout */
+    isa_product_fn *const *product8[LAYOUT_COUNT]; /* by format; NULL for float formats */
+    isa_product_fn *product_f32;                   /* of any format and layout */
 
     /* As activation_quantise(). */
     void (*quantise)(void *buffer, const float *values, size_t cols);

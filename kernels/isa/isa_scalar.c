@@ -65,10 +65,7 @@ void scalar_product8(float *y, size_t y_stride, const struct weights *w,
     }
 }
 
-/* Columns of a row that are dequantised at a time: a multiple of every block and of sixteen. */
-#define CHUNK_COLS 256
-
-static void row_chunk(float *weights, const struct weights *w, size_t row, size_t col, size_t cols)
+void scalar_row_chunk(float *weights, const struct weights *w, size_t row, size_t col, size_t cols)
 {
     const struct block_format *f = w->format;
     if (f->code_bits == 0 || w->layout == LAYOUT_BLOCKS) {
@@ -90,11 +87,11 @@ void scalar_product_f32(float *y, size_t y_stride, const struct weights *w,
 {
     for (size_t r = row_begin; r < row_end; r++)
         for (size_t t = 0; t < x->tokens; t++) {
-            float weights[CHUNK_COLS], sums[16] = {0};
+            float weights[SCALAR_CHUNK_COLS], sums[16] = {0};
             const float *values = x->values + t * x->stride;
-            for (size_t col = 0; col < w->cols; col += CHUNK_COLS) {
-                size_t n = w->cols - col < CHUNK_COLS ? w->cols - col : CHUNK_COLS;
-                row_chunk(weights, w, r, col, n);
+            for (size_t col = 0; col < w->cols; col += SCALAR_CHUNK_COLS) {
+                size_t n = w->cols - col < SCALAR_CHUNK_COLS ? w->cols - col : SCALAR_CHUNK_COLS;
+                scalar_row_chunk(weights, w, r, col, n);
                 for (size_t i = 0; i < n; i++)
                     sums[i % 16] = fmaf(weights[i], values[col + i], sums[i % 16]);
             }
@@ -107,19 +104,21 @@ static bool always(void)
     return true;
 }
 
-#define EVERY_QUANTISED(fn)                                                                        \
-    {                                                                                              \
-        [FORMAT_Q4_0] = fn, [FORMAT_Q4_1] = fn, [FORMAT_Q5_0] = fn, [FORMAT_Q5_1] = fn,            \
-        [FORMAT_Q8_0] = fn, [FORMAT_Q2_K] = fn, [FORMAT_Q3_K] = fn, [FORMAT_Q4_K] = fn,            \
-        [FORMAT_Q5_K] = fn, [FORMAT_Q6_K] = fn, [FORMAT_IQ4_NL] = fn, [FORMAT_IQ4_XS] = fn,        \
-        [FORMAT_MXFP4] = fn                                                                        \
-    }
+static isa_product_fn *const products8[FORMAT_COUNT] = {
+    [FORMAT_Q4_0] = scalar_product8,   [FORMAT_Q4_1] = scalar_product8,
+    [FORMAT_Q5_0] = scalar_product8,   [FORMAT_Q5_1] = scalar_product8,
+    [FORMAT_Q8_0] = scalar_product8,   [FORMAT_Q2_K] = scalar_product8,
+    [FORMAT_Q3_K] = scalar_product8,   [FORMAT_Q4_K] = scalar_product8,
+    [FORMAT_Q5_K] = scalar_product8,   [FORMAT_Q6_K] = scalar_product8,
+    [FORMAT_IQ4_NL] = scalar_product8, [FORMAT_IQ4_XS] = scalar_product8,
+    [FORMAT_MXFP4] = scalar_product8,
+};
 
 const struct isa isa_scalar = {
     .name = "scalar",
     .summary = "plain C, the definition",
     .supported = always,
-    .product8 = {EVERY_QUANTISED(scalar_product8), EVERY_QUANTISED(scalar_product8)},
+    .product8 = {products8, products8},
     .product_f32 = scalar_product_f32,
     .quantise = activation_quantise,
     .dot = scalar_dot,

@@ -14,6 +14,11 @@ isa_product_fn scalar_product_f32;
 void scalar_row_groups(float sums[4], const struct weights *w, size_t row,
                        const struct activation *x, size_t group_begin, size_t group_end);
 
+/* Columns of a row that are dequantised at a time: a multiple of every block and of sixteen. */
+#define SCALAR_CHUNK_COLS 256
+/* `cols` columns of a row from column `col` on, both multiples of the format's block. */
+void scalar_row_chunk(float *weights, const struct weights *w, size_t row, size_t col, size_t cols);
+
 float scalar_dot(const float *a, const float *b, size_t n);
 /* Sixteen partial sums into one, in halves. */
 float scalar_sum16(float sums[16]);

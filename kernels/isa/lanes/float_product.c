@@ -1,0 +1,147 @@
+/* float_product.c -- products with F32 activations: F32, F16 and BF16 weights, which are never rounded
+ * further, and quantised weights when 8-bit activations are not wanted.
+ *
+ * Sixteen columns a step. Four rows share the activations they load, and four tokens the weights; with
+ * one token four rows are also four streams from memory, each of which is asked for ahead. */
+#include "kernels/formats/packed.h"
+#include "kernels/isa/isa_scalar.h"
+#include "kernels/isa/lanes/lanes.h"
+#include LANES_HEADER
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 4")
+
+#define ROWS_AT_ONCE   4
+#define TOKENS_AT_ONCE 4
+#define AHEAD_BYTES    1024
+
+INLINE vf load_weights(enum format_id id, const uint8_t *row, size_t col)
+{
+    const void *p = row + col * (id == FORMAT_F32 ? 4 : 2);
+    return id == FORMAT_F32 ? vf_load(p) : id == FORMAT_F16 ? vf_load_half(p) : vf_load_bfloat(p);
+}
+
+INLINE vf load_weights_part(enum format_id id, const uint8_t *row, size_t col, size_t n)
+{
+    const void *p = row + col * (id == FORMAT_F32 ? 4 : 2);
+    return id == FORMAT_F32   ? vf_load_part(p, n)
+           : id == FORMAT_F16 ? vf_load_half_part(p, n)
+                              : vf_load_bfloat_part(p, n);
+}
+
+/* rows x tokens sums over all columns; data of row r at row + r * stride. */
+INLINE void block_of_sums(enum format_id id, int rows, int tokens, float *y, size_t y_stride,
+                          const uint8_t *row, size_t stride, size_t cols, const float *x,
+                          size_t x_stride)
+{
+    vf sums[ROWS_AT_ONCE][TOKENS_AT_ONCE];
+    UNROLL for (int r = 0; r < rows; r++) UNROLL for (int t = 0; t < tokens; t++) sums[r][t] =
+        vf_zero();
+    size_t col = 0;
+    for (; col + 16 <= cols; col += 16) {
+        vf values[TOKENS_AT_ONCE];
+        UNROLL for (int t = 0; t < tokens; t++) values[t] = vf_load(x + (size_t)t * x_stride + col);
+        UNROLL for (int r = 0; r < rows; r++)
+        {
+            const uint8_t *data = row + (size_t)r * stride;
+            vf weights = load_weights(id, data, col);
+            if (tokens == 1)
+                lanes_prefetch(data + col * (id == FORMAT_F32 ? 4 : 2) + AHEAD_BYTES);
+            UNROLL for (int t = 0; t < tokens; t++) sums[r][t] =
+                vf_fma(weights, values[t], sums[r][t]);
+        }
+    }
+    if (col < cols)
+        UNROLL for (int r = 0; r < rows; r++)
+        {
+            vf weights = load_weights_part(id, row + (size_t)r * stride, col, cols - col);
+            UNROLL for (int t = 0; t < tokens; t++) sums[r][t] = vf_fma(
+                weights, vf_load_part(x + (size_t)t * x_stride + col, cols - col), sums[r][t]);
+        }
+    UNROLL for (int r = 0; r < rows; r++) UNROLL for (int t = 0; t < tokens; t++)
+        y[(size_t)t * y_stride + (size_t)r] = vf_sum(sums[r][t]);
+}
+
+INLINE void rows_of_format(enum format_id id, float *y, size_t y_stride, const struct weights *w,
+                           const struct activations *x, size_t row_begin, size_t row_end)
+{
+    size_t stride = w->layout == LAYOUT_PACKED ? packed_row_bytes(w->format, w->cols)
+                                               : block_row_bytes(w->format, w->cols);
+    for (size_t r = row_begin; r < row_end;) {
+        const uint8_t *row = (const uint8_t *)w->data + r * stride;
+        bool several = row_end - r >= ROWS_AT_ONCE;
+        for (size_t t = 0; t < x->tokens;) {
+            const float *values = x->values + t * x->stride;
+            float *out = y + t * y_stride + r;
+            bool batch = x->tokens - t >= TOKENS_AT_ONCE;
+#define SUMS(rows, tokens)                                                                         \
+    block_of_sums(id, rows, tokens, out, y_stride, row, stride, w->cols, values, x->stride)
+            if (several && batch)
+                SUMS(ROWS_AT_ONCE, TOKENS_AT_ONCE);
+            else if (several)
+                SUMS(ROWS_AT_ONCE, 1);
+            else if (batch)
+                SUMS(1, TOKENS_AT_ONCE);
+            else
+                SUMS(1, 1);
+#undef SUMS
+            t += batch ? TOKENS_AT_ONCE : 1;
+        }
+        r += several ? ROWS_AT_ONCE : 1;
+    }
+}
+
+static void product_f32(float *y, size_t y_stride, const struct weights *w,
+                        const struct activations *x, size_t row_begin, size_t row_end)
+{
+    rows_of_format(FORMAT_F32, y, y_stride, w, x, row_begin, row_end);
+}
+
+static void product_f16(float *y, size_t y_stride, const struct weights *w,
+                        const struct activations *x, size_t row_begin, size_t row_end)
+{
+    rows_of_format(FORMAT_F16, y, y_stride, w, x, row_begin, row_end);
+}
+
+static void product_bf16(float *y, size_t y_stride, const struct weights *w,
+                         const struct activations *x, size_t row_begin, size_t row_end)
+{
+    rows_of_format(FORMAT_BF16, y, y_stride, w, x, row_begin, row_end);
+}
+
+/* Quantised weights: a row is dequantised piece by piece, each piece used for several tokens. */
+static void product_dequantised(float *y, size_t y_stride, const struct weights *w,
+                                const struct activations *x, size_t row_begin, size_t row_end)
+{
+    enum { batch = 8 };
+    float weights[SCALAR_CHUNK_COLS];
+    for (size_t r = row_begin; r < row_end; r++)
+        for (size_t first = 0; first < x->tokens; first += batch) {
+            size_t tokens = x->tokens - first < batch ? x->tokens - first : batch;
+            vf sums[batch];
+            for (size_t t = 0; t < tokens; t++)
+                sums[t] = vf_zero();
+            for (size_t col = 0; col < w->cols; col += SCALAR_CHUNK_COLS) {
+                size_t left = w->cols - col,
+                       n = left < SCALAR_CHUNK_COLS ? left : SCALAR_CHUNK_COLS;
+                scalar_row_chunk(weights, w, r, col, n);
+                for (size_t t = 0; t < tokens; t++) {
+                    const float *values = x->values + (first + t) * x->stride + col;
+                    for (size_t i = 0; i < n; i += 16) /* blocks have 32 or 256 columns */
+                        sums[t] = vf_fma(vf_load(weights + i), vf_load(values + i), sums[t]);
+                }
+            }
+            for (size_t t = 0; t < tokens; t++)
+                y[(first + t) * y_stride + r] = vf_sum(sums[t]);
+        }
+}
+
+void LANES_NAME(float_product)(float *y, size_t y_stride, const struct weights *w,
+                               const struct activations *x, size_t row_begin, size_t row_end)
+{
+    isa_product_fn *fn = w->format->id == FORMAT_F32    ? product_f32
+                         : w->format->id == FORMAT_F16  ? product_f16
+                         : w->format->id == FORMAT_BF16 ? product_bf16
+                                                        : product_dequantised;
+    fn(y, y_stride, w, x, row_begin, row_end);
+}

@@ -1,0 +1,217 @@
+/* packed_product.c -- products from the packed layout: a row a lane.
+ *
+ * A line of codes is the operand of one dot-product instruction for sixteen rows; its other operand is
+ * four activations, the same for all. Nothing is added across lanes, the scales of sixteen rows are
+ * one register, and codes are decoded once for up to four tokens. With one token a core asks for more
+ * bytes than memory gives: lines are prefetched, because the hardware stops at each 4 KiB page.
+ *
+ * One function for all formats, specialised by a constant struct shape: everything that asks `s` is
+ * decided by the compiler. Hence the forced inlining. */
+#include "kernels/formats/block_code.h"
+#include "kernels/formats/packed.h"
+#include "kernels/isa/lanes/lane_scales.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+#define TOKENS_AT_ONCE 4
+/* How far ahead lines are asked for. */
+#define AHEAD_BYTES 4096
+
+typedef void lane_scale_fn(vf *factor, vf *minimum, const uint8_t *p);
+
+struct shape {
+    int low_bits, high_bits;
+    int bias_log2; /* codes are larger than values by 2^bias_log2; 0: equal */
+    int group;     /* 16 or 32 */
+    int blocks;    /* in one turn of the loop: 4 of 32 weights, 1 of 256 */
+    int block_weights;
+    int scale_bytes;
+    bool minimum;
+    const int8_t *values;
+    lane_scale_fn *scale;
+};
+
+/* The codes of step 0..7 of a group. */
+INLINE vb step_codes(const struct shape s, vb table, const uint8_t *lines, int step)
+{
+    int fields = 8 / s.low_bits;
+    vb line = vb_load(lines + step / fields * PACKED_LINE_BYTES);
+    vb codes = vb_field(line, step % fields * s.low_bits, s.low_bits, 0);
+    if (s.values)
+        return vb_lookup(table, codes);
+    if (s.high_bits) {
+        int high_fields = 8 / s.high_bits;
+        vb high = vb_load(lines + (s.low_bits + step / high_fields) * PACKED_LINE_BYTES);
+        codes =
+            vb_or(codes, vb_field(high, step % high_fields * s.high_bits, s.high_bits, s.low_bits));
+    }
+    return vb_biased(codes, s.bias_log2);
+}
+
+/* Columns col .. col + 31; `factor`, `minimum` start at the first of their 1 or 2 groups, which is
+ * number `number` modulo 4 in the row. */
+INLINE void add_group(const struct shape s, int tokens, vf sums[][4], vb table,
+                      const uint8_t *lines, const vf *factor, const vf *minimum,
+                      const struct activation *x, size_t col, int number)
+{
+    int steps = s.group / 4;
+    UNROLL for (int part = 0; part < 32 / s.group; part++)
+    {
+        size_t group = col / (size_t)s.group + (size_t)part;
+        vi n[TOKENS_AT_ONCE];
+        UNROLL for (int t = 0; t < tokens; t++) n[t] = lanes_start(
+            s.group == 16 ? x[t].minus_sum16[group] : x[t].minus_sum32[group], s.bias_log2);
+        UNROLL for (int k = 0; k < steps; k++)
+        {
+            int step = part * steps + k;
+            vb codes = step_codes(s, table, lines, step);
+            UNROLL for (int t = 0; t < tokens; t++) n[t] =
+                lanes_dot4(n[t], codes, x[t].bytes + col + 4 * step, s.bias_log2);
+        }
+        int slot = (number + part) % 4;
+        UNROLL for (int t = 0; t < tokens; t++)
+        {
+            vf scale = vf_mul(factor[part], vf_set(x[t].scale[col / ACTIVATION_GROUP]));
+            sums[t][slot] = vf_fma(vf_from_int(n[t]), scale, sums[t][slot]);
+            if (s.minimum) {
+                const float *weighted = s.group == 16 ? x[t].weighted_sum16 : x[t].weighted_sum32;
+                sums[t][slot] = vf_fma(minimum[part], vf_set(weighted[group]), sums[t][slot]);
+            }
+        }
+    }
+}
+
+INLINE void prefetch_group(const struct shape s, const uint8_t *lines)
+{
+    UNROLL for (int l = 0; l < s.low_bits + s.high_bits; l++)
+        lanes_prefetch(lines + AHEAD_BYTES + l * PACKED_LINE_BYTES);
+}
+
+/* One block: its scales, then its groups. */
+INLINE void add_block(const struct shape s, int tokens, vf sums[][4], vb table,
+                      const uint8_t *lines, const uint8_t *scales, const struct activation *x,
+                      size_t col, int number)
+{
+    vf factor[BLOCK_GROUPS_MAX], minimum[BLOCK_GROUPS_MAX];
+    s.scale(factor, minimum, scales);
+    lanes_prefetch(scales + AHEAD_BYTES / 8);
+    UNROLL for (int g = 0; g < s.block_weights / 32; g++)
+    {
+        int first = g * (32 / s.group);
+        const uint8_t *group_lines = lines + g * (s.low_bits + s.high_bits) * PACKED_LINE_BYTES;
+        if (tokens == 1)
+            prefetch_group(s, group_lines);
+        add_group(s, tokens, sums, table, group_lines, factor + first, minimum + first, x,
+                  col + (size_t)g * 32, number + first);
+    }
+}
+
+INLINE void tile(const struct shape s, int tokens, vf result[], const uint8_t *data, size_t cols,
+                 size_t scale_offset, const struct activation *x)
+{
+    vb table = vb_table(s.values ? s.values : values_mxfp4, s.bias_log2);
+    vf sums[TOKENS_AT_ONCE][4];
+    UNROLL for (int t = 0; t < tokens; t++) UNROLL for (int i = 0; i < 4; i++) sums[t][i] =
+        vf_zero();
+    size_t block_lines = (size_t)(s.block_weights * (s.low_bits + s.high_bits) * 2);
+    const uint8_t *lines = data, *scales = data + scale_offset;
+    size_t blocks = cols / (size_t)s.block_weights, block = 0;
+#define ADD_BLOCK(i)                                                                               \
+    add_block(s, tokens, sums, table, lines + (size_t)(i)*block_lines,                             \
+              scales + (i)*16 * s.scale_bytes, x, (block + (size_t)(i)) * (size_t)s.block_weights, \
+              i)
+    for (; block + (size_t)s.blocks <= blocks; block += (size_t)s.blocks) {
+        UNROLL for (int i = 0; i < s.blocks; i++) ADD_BLOCK(i);
+        lines += (size_t)s.blocks * block_lines;
+        scales += s.blocks * 16 * s.scale_bytes;
+    }
+    if (s.blocks > 1) {
+        if (block < blocks)
+            ADD_BLOCK(0);
+        if (block + 1 < blocks)
+            ADD_BLOCK(1);
+        if (block + 2 < blocks)
+            ADD_BLOCK(2);
+    }
+#undef ADD_BLOCK
+    UNROLL for (int t = 0; t < tokens; t++) result[t] =
+        vf_add(vf_add(sums[t][0], sums[t][1]), vf_add(sums[t][2], sums[t][3]));
+}
+
+INLINE void tiles(const struct shape s, int tokens, float *y, size_t y_stride,
+                  const struct weights *w, const struct activation *x, size_t row_begin,
+                  size_t row_end)
+{
+    size_t tile_bytes = packed_tile_bytes(w->format, w->cols);
+    size_t scale_offset = packed_scale_offset(w->format, w->cols);
+    for (size_t r = row_begin; r < row_end; r += PACKED_TILE_ROWS) {
+        vf result[TOKENS_AT_ONCE];
+        const uint8_t *data = (const uint8_t *)w->data + r / PACKED_TILE_ROWS * tile_bytes;
+        tile(s, tokens, result, data, w->cols, scale_offset, x);
+        for (int t = 0; t < tokens; t++) {
+            if (row_end - r >= PACKED_TILE_ROWS)
+                vf_store(y + (size_t)t * y_stride + r, result[t]);
+            else
+                vf_store_part(y + (size_t)t * y_stride + r, result[t], row_end - r);
+        }
+    }
+}
+
+INLINE void product(const struct shape s, float *y, size_t y_stride, const struct weights *w,
+                    const struct activations *x, size_t row_begin, size_t row_end)
+{
+    for (size_t t = 0; t < x->tokens;) {
+        struct activation views[TOKENS_AT_ONCE];
+        size_t left = x->tokens - t, n = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        for (size_t i = 0; i < n; i++)
+            views[i] = activation_view(x->quantised, t + i, w->cols);
+        float *out = y + t * y_stride;
+        if (n == 4)
+            tiles(s, 4, out, y_stride, w, views, row_begin, row_end);
+        else if (n == 2)
+            tiles(s, 2, out, y_stride, w, views, row_begin, row_end);
+        else
+            tiles(s, 1, out, y_stride, w, views, row_begin, row_end);
+        t += n;
+    }
+}
+
+#define SMALL(low, high)                                                                           \
+    .low_bits = low, .high_bits = high, .group = 32, .blocks = 4, .block_weights = 32
+#define SUPER(low, high, weights)                                                                  \
+    .low_bits = low, .high_bits = high, .group = weights, .blocks = 1, .block_weights = 256
+#define PRODUCT(name, ...)                                                                         \
+    static void product_##name(float *y, size_t y_stride, const struct weights *w,                 \
+                               const struct activations *x, size_t row_begin, size_t row_end)      \
+    {                                                                                              \
+        const struct shape s = {__VA_ARGS__};                                                      \
+        product(s, y, y_stride, w, x, row_begin, row_end);                                         \
+    }
+
+PRODUCT(q4_0, SMALL(4, 0), .bias_log2 = 3, .scale_bytes = 2, .scale = lane_scale_half)
+PRODUCT(q4_1, SMALL(4, 0), .minimum = true, .scale_bytes = 4, .scale = lane_scale_half_pair)
+PRODUCT(q5_0, SMALL(4, 1), .bias_log2 = 4, .scale_bytes = 2, .scale = lane_scale_half)
+PRODUCT(q5_1, SMALL(4, 1), .minimum = true, .scale_bytes = 4, .scale = lane_scale_half_pair)
+PRODUCT(q8_0, SMALL(8, 0), .bias_log2 = 7, .scale_bytes = 2, .scale = lane_scale_half)
+PRODUCT(iq4_nl, SMALL(4, 0), .bias_log2 = 7, .values = values_iq4, .scale_bytes = 2,
+        .scale = lane_scale_half)
+PRODUCT(mxfp4, SMALL(4, 0), .bias_log2 = 4, .values = values_mxfp4, .scale_bytes = 1,
+        .scale = lane_scale_e8m0)
+PRODUCT(q2_k, SUPER(2, 0, 16), .minimum = true, .scale_bytes = 20, .scale = lane_scale_q2_k)
+PRODUCT(q3_k, SUPER(2, 1, 16), .bias_log2 = 2, .scale_bytes = 14, .scale = lane_scale_q3_k)
+PRODUCT(q4_k, SUPER(4, 0, 32), .minimum = true, .scale_bytes = 16, .scale = lane_scale_q4_k)
+PRODUCT(q5_k, SUPER(4, 1, 32), .minimum = true, .scale_bytes = 16, .scale = lane_scale_q4_k)
+PRODUCT(q6_k, SUPER(4, 2, 16), .bias_log2 = 5, .scale_bytes = 18, .scale = lane_scale_q6_k)
+PRODUCT(iq4_xs, SUPER(4, 0, 32), .bias_log2 = 7, .values = values_iq4, .scale_bytes = 8,
+        .scale = lane_scale_iq4_xs)
+
+isa_product_fn *const LANES_NAME(packed_product8)[FORMAT_COUNT] = {
+    [FORMAT_Q4_0] = product_q4_0,     [FORMAT_Q4_1] = product_q4_1,
+    [FORMAT_Q5_0] = product_q5_0,     [FORMAT_Q5_1] = product_q5_1,
+    [FORMAT_Q8_0] = product_q8_0,     [FORMAT_Q2_K] = product_q2_k,
+    [FORMAT_Q3_K] = product_q3_k,     [FORMAT_Q4_K] = product_q4_k,
+    [FORMAT_Q5_K] = product_q5_k,     [FORMAT_Q6_K] = product_q6_k,
+    [FORMAT_IQ4_NL] = product_iq4_nl, [FORMAT_IQ4_XS] = product_iq4_xs,
+    [FORMAT_MXFP4] = product_mxfp4,
+};
