@@ -107,6 +107,7 @@ static void a_token_on_two_units_lies_between_its_bounds(void **state)
         assert_int_equal(t->flash_ns + t->link_ns + t->compute_ns + t->memory_ns + t->overhead_ns +
                              t->host_memory_ns,
                          t->total_ns);
+        assert_int_equal(t->link_ns, 0); /* dense weights lie in the unit's memory */
         plan_free(p);
     }
     bench_free(&b);

@@ -217,10 +217,10 @@ static struct transfer transfer_of(uint64_t flash_ns, uint64_t dma, uint64_t lin
     if (!m->own_memory)
         return t;
     t.arriving = link;
-    t.link_ns = link ? time_for(link, m->link_Bps) : 0;
-    t.link_ns = larger(t.link_ns, link ? time_for(link, m->memory_Bps) : 0);
-    if (dma + link)
-        t.link_ns = larger(t.link_ns, time_for(dma + link, m->dram_Bps));
+    if (link == 0)
+        return t;
+    t.link_ns = larger(time_for(link, m->link_Bps), time_for(link, m->memory_Bps));
+    t.link_ns = larger(t.link_ns, time_for(dma + link, m->dram_Bps));
     return t;
 }
 
