@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Tokens that are counted, and those run before them at most: a warm cache, as in published runs. */
-enum { TOKENS = 32, WARMUP_MAX = 128, PROMPT = 512, CATALOGUE_NAME_MAX = 96 };
+enum { TOKENS = 32, WARMUP_MAX = 512, PROMPT = 512, CATALOGUE_NAME_MAX = 96 };
 
 /* Share of drafted tokens accepted where a draft is on and its acceptance was not published: 190 of 321, the
  * only public figure (slotstream, S5). */
