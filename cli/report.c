@@ -4,6 +4,7 @@
 
 #include "base/csv.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -161,7 +162,14 @@ static void print_cell(FILE *f, const char *text, size_t width, bool right, bool
     size_t pad = width - width_of(text);
     if (right)
         fprintf(f, "%*s", (int)pad, "");
-    fputs(text ? text : "", f);
+    for (const char *c = text; c && *c;) {
+        int length = utf8_length(c);
+        if (utf8_is_control(c, length)) /* a name from a file must not steer the terminal */
+            fputc('?', f);
+        else
+            fwrite(c, 1, length ? (size_t)length : 1, f);
+        c += length ? length : 1;
+    }
     if (!right && !last)
         fprintf(f, "%*s", (int)pad, "");
 }

@@ -114,6 +114,11 @@ static uint64_t percentile(const json_node *read, const char *key)
     return ns;
 }
 
+/* Beyond these a unit was mistaken; below them clones add up without overflow. */
+#define RATE_MAX    UINT64_C(1000000000000000)
+#define READS_MAX   UINT64_C(1000000000000000)
+#define LATENCY_MAX 1000000000000 /* ns */
+
 static enum status read_results(struct fio_row *row, const struct job *j)
 {
     const json_node *read = json_get(j->node, "read");
@@ -133,6 +138,13 @@ static enum status read_results(struct fio_row *row, const struct job *j)
         row->latency_mean_ns = 0;
     row->latency_p50_ns = percentile(read, "50.000000");
     row->latency_p99_ns = percentile(read, "99.000000");
+    if (row->rate_Bps > RATE_MAX || row->reads > READS_MAX || !(row->iops > 0) ||
+        row->iops > (double)RATE_MAX)
+        return job_error(j, ST_RANGE,
+                         "rates above 0 and up to 1 PB/s and 10^15 reads are expected");
+    if (row->latency_mean_ns < 0 || row->latency_mean_ns > LATENCY_MAX ||
+        row->latency_p50_ns > LATENCY_MAX || row->latency_p99_ns > LATENCY_MAX)
+        return job_error(j, ST_RANGE, "latencies from 0 to 1000 s are expected");
     return ST_OK;
 }
 

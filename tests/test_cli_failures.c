@@ -237,6 +237,25 @@ static void any_name_makes_a_part_that_can_be_read(void **state)
     }
 }
 
+static void a_name_in_a_table_cannot_steer_the_terminal(void **state)
+{
+    (void)state;
+    size_t bytes;
+    char *text = read_whole("tests/data/fio.json", &bytes);
+    char *name = strstr(text, "16k-depth1");
+    assert_non_null(name);
+    memcpy(name, "a\\u001b[2Jb", 10); /* as long as the name it replaces */
+    write_file(temp_path("escape.json"), text);
+    free(text);
+    char arguments[200];
+    snprintf(arguments, sizeof arguments, "device import %s", temp_path("escape.json"));
+    struct run r = run_memwall(arguments);
+    assert_int_equal(r.exit_code, 0);
+    assert_null(strchr(r.out, '\x1b'));
+    assert_non_null(strstr(r.out, "a?[2J"));
+    run_free(&r);
+}
+
 /* ---- overrides ---- */
 
 static void a_command_without_descriptions_refuses_overrides(void **state)
@@ -409,6 +428,7 @@ int main(void)
         cmocka_unit_test(a_name_that_is_not_in_the_catalogue_gets_the_nearest_as_a_hint),
         cmocka_unit_test(a_name_that_says_nothing_is_misuse),
         cmocka_unit_test(any_name_makes_a_part_that_can_be_read),
+        cmocka_unit_test(a_name_in_a_table_cannot_steer_the_terminal),
         cmocka_unit_test(a_command_without_descriptions_refuses_overrides),
         cmocka_unit_test(an_override_that_fits_nothing_is_refused_with_its_text),
         cmocka_unit_test(a_full_disk_fails_every_command_that_prints),

@@ -156,6 +156,14 @@ static void a_run_that_does_not_mean_what_it_says_is_refused(void **state)
     static const struct written deep = {"j",  0,   RANDOM "\"bs\" : \"4k\", \"iodepth\" : \"-1\"",
                                         4096, 1e8, 1000};
     assert_refused(&deep, 1, ST_PARSE, "iodepth=-1");
+    static const struct written impossible[] = {
+        {"k", 0, RANDOM "\"bs\" : \"4k\"", 4096, 2e15, 1000},
+        {"l", 0, RANDOM "\"bs\" : \"4k\"", 4096, 1e8, -1},
+        {"m", 0, RANDOM "\"bs\" : \"4k\"", 4096, 1e8, 2e12},
+    };
+    assert_refused(&impossible[0], 1, ST_RANGE, "up to 1 PB/s");
+    assert_refused(&impossible[1], 1, ST_RANGE, "latencies from 0");
+    assert_refused(&impossible[2], 1, ST_RANGE, "latencies from 0");
 }
 
 static void a_file_that_is_not_fios_is_refused(void **state)
