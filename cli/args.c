@@ -194,6 +194,8 @@ static enum status read_words(struct args *a, int argc, char **argv, struct diag
             enum status st = read_option(a, argc, argv, &i, dg);
             if (st != ST_OK)
                 return st;
+        } else if (!only_positionals && strcmp(argv[i], "-h") == 0) {
+            find(a, "help", strlen("help"))->given = true;
         } else if (!only_positionals && argv[i][0] == '-' && argv[i][1]) {
             return diag_set(dg, ST_USAGE, "unknown option %s (options start with --)", argv[i]);
         } else if (a->positional_count == POSITIONALS_MAX) {

@@ -157,16 +157,22 @@ int main(int argc, char **argv)
     /* A closed pipe and a file that may grow no further are errors to report, not a silent death. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0)
+    bool help = argc >= 2 && strcmp(argv[1], "help") == 0;
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        (help && argc == 2))
         return print_overview();
     if (strcmp(argv[1], "--version") == 0) {
         printf("memwall " MEMWALL_VERSION "\n");
         return printed();
     }
     for (const struct command *const *c = commands; *c; c++) {
-        int words = match((*c)->name, argc - 1, argv + 1);
+        int words = match((*c)->name, argc - 1 - help, argv + 1 + help);
+        if (words > 0 && help) {
+            args_help(*c);
+            return printed();
+        }
         if (words > 0)
             return run(*c, argc - 1 - words, argv + 1 + words);
     }
-    return incomplete_command(argc - 1, argv + 1);
+    return incomplete_command(argc - 1 - help, argv + 1 + help);
 }

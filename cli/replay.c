@@ -22,8 +22,9 @@ static const struct option options[] = {
     {"evict", OPTION_CHOICE, "before|after",
      "make room before a load, or shrink when the layer ends", "before", evict_names, 0, 0, false},
     PREFETCH_OPTIONS,
-    {"pin-from", OPTION_TEXT, "FILE", "trace whose hottest experts policy pinned keeps", NULL, NULL,
-     0, 0, false},
+    {"pin-from", OPTION_TEXT, "FILE",
+     "trace whose hottest experts policy pinned keeps (without it: those that came first)", NULL,
+     NULL, 0, 0, false},
     {NULL, OPTION_FLAG, NULL, NULL, NULL, NULL, 0, 0, false},
 };
 

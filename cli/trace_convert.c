@@ -36,7 +36,8 @@ static enum status trace_convert(struct args *a, struct diag *dg)
 
 const struct command command_trace_convert = {
     .name = "trace convert",
-    .summary = "write a trace in the memwall format or as libCacheSim oracleGeneral",
+    .summary =
+        "any trace in the memwall format, or written (not read) as libCacheSim oracleGeneral",
     .usage = "TRACE [--to memwall|oracle-general] [--out FILE]",
     .example =
         "memwall trace convert tests/data/demo.trace.csv --to oracle-general --out demo.oracle",
