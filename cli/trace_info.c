@@ -146,6 +146,7 @@ const struct command command_trace_info = {
     .usage = "TRACE [--layers]",
     .example = "memwall trace info tests/data/demo.trace.csv",
     .options = options,
+    .no_set = true,
     .positional_min = 1,
     .positional_max = 1,
     .run = run,

@@ -44,7 +44,7 @@ static enum status add_part(struct route *route, const struct model *m,
 {
     struct prompt_part *part = &route->part[route->part_count++];
     uint64_t count = (r->prompt + route->chunk - 1) / route->chunk;
-    uint64_t at = (first + last) / 2 * route->chunk, left = r->prompt - at;
+    uint64_t at = (first + last) * route->chunk / 2, left = r->prompt - at;
     struct workload_request w =
         route_pass(route, left < route->chunk ? left : route->chunk, at, r->state_bits);
     w.logits = last + 1 == count;
