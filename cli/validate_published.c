@@ -85,8 +85,9 @@ static void print_line(const struct score_line *l)
     if (*l->engine)
         snprintf(who, sizeof who, "%s", l->engine);
     else
-        snprintf(who, sizeof who, "all %zu engines%s", l->engines, l->grade_a ? ", grade A" : "");
-    printf("  %-6s %-26s %4zu  %6.1f %%  %+7.1f %+7.1f %+7.1f %%  %s %+.0f %%\n",
+        snprintf(who, sizeof who, "all %zu engines%s%s", l->engines, l->grade_a ? ", grade A" : "",
+                 l->held_out ? ", held out" : "");
+    printf("  %-6s %-32s %4zu  %6.1f %%  %+7.1f %+7.1f %+7.1f %%  %s %+.0f %%\n",
            published_class_names[l->class_of], who, l->rows, 100 * l->absolute_median,
            100 * l->signed_p10, 100 * l->signed_median, 100 * l->signed_p90, l->worst->row->id,
            100 * l->worst->signed_error);
@@ -102,11 +103,11 @@ static void print_score(const struct score *s)
         "engines, each weighing the same\n\n",
         published_class_names[head->class_of], 100 * head->absolute_median, head->rows,
         head->engines);
-    printf("  %-6s %-26s %4s  %8s  %7s %7s %7s    %s\n", "class", "engine", "rows", "median", "p10",
+    printf("  %-6s %-32s %4s  %8s  %7s %7s %7s    %s\n", "class", "engine", "rows", "median", "p10",
            "p50", "p90", "worst row");
     for (size_t i = 0; i < s->count; i++)
         print_line(&s->lines[i]);
-    printf("\n");
+    printf("\nheld out: nothing was fitted to a run of the same engine on the same machine\n\n");
 }
 
 /* ---- the command ---- */
@@ -136,7 +137,8 @@ static struct published_folders find_folders(struct folder_texts *t)
     };
 }
 
-static enum status print_all(struct args *a, const struct published_outcome *o, size_t count,
+static enum status print_all(struct args *a, const struct published *rows,
+                             const struct published_outcome *o, size_t count,
                              const struct published_outcome *claim, size_t claims, struct diag *dg)
 {
     struct score s = {0};
@@ -144,7 +146,7 @@ static enum status print_all(struct args *a, const struct published_outcome *o, 
     enum status st = report_open(&r, a, columns, sizeof columns / sizeof *columns, dg);
     if (st != ST_OK)
         return st;
-    st = score_find(&s, o, count, dg);
+    st = score_find(&s, rows, o, count, dg);
     if (st != ST_OK) {
         report_abandon(r);
         return st;
@@ -201,7 +203,7 @@ static enum status validate_published(struct args *a, struct diag *dg)
             st = systems_check(claim, &claims, o, count, &q.folders, dg);
     }
     if (st == ST_OK)
-        st = print_all(a, o, count, claim, claims.count, dg);
+        st = print_all(a, &rows, o, count, claim, claims.count, dg);
     systems_free(&claims);
     free(o);
     published_free(&rows);

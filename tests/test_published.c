@@ -228,13 +228,29 @@ static void every_engine_weighs_the_same_whatever_it_published(void **state)
     (void)state;
     struct diag dg;
     struct score s;
-    struct published_row many = {.id = "M", .engine = "many", .profile = "p", .grade = "A"},
-                         fork = {.id = "F", .engine = "many (fork)", .profile = "p", .grade = "B"},
-                         few = {.id = "W", .engine = "", .profile = "few", .grade = "A"};
-    struct published_outcome o[] = {outcome(&many, 0.1),  outcome(&many, 0.1), outcome(&many, 0.1),
-                                    outcome(&fork, -0.7), outcome(&few, 0.3),  outcome(&few, 0.3)};
-    assert_ok(score_find(&s, o, 6, &dg));
-    assert_int_equal(s.count, 4); /* all, grade A, few, many */
+    struct published_row row[] = {
+        {.id = "M", .engine = "many", .profile = "p", .grade = "A", .device = "d", .rule = "des"},
+        {.id = "F",
+         .engine = "many (fork)",
+         .profile = "p",
+         .grade = "B",
+         .device = "d",
+         .rule = "des"},
+        {.id = "W", .engine = "", .profile = "few", .grade = "A", .device = "d", .rule = "des"},
+        {.id = "X",
+         .engine = "many",
+         .profile = "p",
+         .grade = "A",
+         .device = "d",
+         .rule = "fitted"}};
+    struct published all = {.rows = row, .count = 4};
+    struct published_outcome o[] = {outcome(&row[0], 0.1),  outcome(&row[0], 0.1),
+                                    outcome(&row[0], 0.1),  outcome(&row[1], -0.7),
+                                    outcome(&row[2], 0.3),  outcome(&row[2], 0.3),
+                                    outcome(&row[3], 0.001)};
+    o[6].counted = false;
+    assert_ok(score_find(&s, &all, o, 7, &dg));
+    assert_int_equal(s.count, 5); /* all, grade A, grade A held out, few, many */
     assert_int_equal(s.lines[0].rows, 6);
     assert_int_equal(s.lines[0].engines, 2);
     /* many: 0.1 0.1 0.1 0.7 at 1/4 each, few: 0.3 0.3 at 1/2: three quarters lie below 0.3 */
@@ -242,8 +258,11 @@ static void every_engine_weighs_the_same_whatever_it_published(void **state)
     assert_true(s.lines[0].worst == &o[3]); /* 0.3 times is farther than 1.3 times */
     assert_int_equal(s.lines[1].rows, 5);
     assert_close(s.lines[1].absolute_median, 0.2, 1e-12); /* half and half: between 0.1 and 0.3 */
-    assert_string_equal(s.lines[2].engine, "few");
-    assert_string_equal(s.lines[3].engine, "many");
+    assert_true(s.lines[2].held_out);                     /* a run of `many` on d was fitted to */
+    assert_int_equal(s.lines[2].rows, 2);
+    assert_close(s.lines[2].absolute_median, 0.3, 1e-12);
+    assert_string_equal(s.lines[3].engine, "few");
+    assert_string_equal(s.lines[4].engine, "many");
     score_free(&s);
 }
 
@@ -283,10 +302,10 @@ static void grade_a_medians_stay_within_their_targets(void **state)
     struct published_request q = {.folders = folders, .only_class = -1, .seed = 1, .threads = 2};
     assert_ok(published_load(&p, DATA, &dg));
     assert_ok(published_run_all(&o, &count, &p, &q, &dg));
-    assert_ok(score_find(&s, o, count, &dg));
+    assert_ok(score_find(&s, &p, o, count, &dg));
     int seen = 0;
     for (size_t i = 0; i < s.count; i++)
-        if (s.lines[i].grade_a) {
+        if (s.lines[i].grade_a && !s.lines[i].held_out) {
             print_message("%s: %.1f %% over %zu rows\n", published_class_names[s.lines[i].class_of],
                           100 * s.lines[i].absolute_median, s.lines[i].rows);
             seen++;

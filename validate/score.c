@@ -101,13 +101,31 @@ static void fill_line(struct score_line *line, const struct entry *e, size_t n,
 
 /* ---- all lines ---- */
 
-static size_t pick(struct entry *e, const struct published_outcome *o, size_t count,
-                   enum published_class class_of, bool grade_a)
+enum choice { CHOOSE_ALL, CHOOSE_GRADE_A, CHOOSE_HELD_OUT, CHOICES };
+
+static bool held_out(const struct published *rows, const struct published_row *row)
+{
+    char own[SCORE_ENGINE_MAX], other[SCORE_ENGINE_MAX];
+    engine_of(own, row);
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct published_row *r = &rows->rows[i];
+        if (strcmp(r->rule, "fitted") != 0 || strcmp(r->device, row->device) != 0)
+            continue;
+        engine_of(other, r);
+        if (strcmp(own, other) == 0)
+            return false;
+    }
+    return true;
+}
+
+static size_t pick(struct entry *e, const struct published *rows, const struct published_outcome *o,
+                   size_t count, enum published_class class_of, enum choice choice)
 {
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         if (!o[i].counted || o[i].class_of != class_of ||
-            (grade_a && strcmp(o[i].row->grade, "A") != 0))
+            (choice >= CHOOSE_GRADE_A && strcmp(o[i].row->grade, "A") != 0) ||
+            (choice == CHOOSE_HELD_OUT && !held_out(rows, o[i].row)))
             continue;
         e[n].o = &o[i];
         engine_of(e[n++].engine, o[i].row);
@@ -117,18 +135,21 @@ static size_t pick(struct entry *e, const struct published_outcome *o, size_t co
     return n;
 }
 
-static void add_class(struct score *out, const struct published_outcome *o, size_t count,
+static void add_class(struct score *out, const struct published *rows,
+                      const struct published_outcome *o, size_t count,
                       enum published_class class_of, struct entry *e, const struct scratch *s)
 {
-    for (int grade_a = 0; grade_a < 2; grade_a++) {
-        size_t n = pick(e, o, count, class_of, grade_a);
+    for (int choice = 0; choice < CHOICES; choice++) {
+        size_t n = pick(e, rows, o, count, class_of, (enum choice)choice);
         if (n == 0)
             continue;
         struct score_line *line = &out->lines[out->count++];
-        *line = (struct score_line){.class_of = class_of, .grade_a = grade_a};
+        *line = (struct score_line){.class_of = class_of,
+                                    .grade_a = choice >= CHOOSE_GRADE_A,
+                                    .held_out = choice == CHOOSE_HELD_OUT};
         fill_line(line, e, n, s);
     }
-    size_t n = pick(e, o, count, class_of, false);
+    size_t n = pick(e, rows, o, count, class_of, CHOOSE_ALL);
     for (size_t i = 0; i < n;) {
         size_t end = i;
         while (end < n && strcmp(e[end].engine, e[i].engine) == 0)
@@ -141,15 +162,15 @@ static void add_class(struct score *out, const struct published_outcome *o, size
     }
 }
 
-enum status score_find(struct score *out, const struct published_outcome *outcome, size_t count,
-                       struct diag *dg)
+enum status score_find(struct score *out, const struct published *rows,
+                       const struct published_outcome *outcome, size_t count, struct diag *dg)
 {
     struct entry *e = calloc(count + 1, sizeof *e);
     struct scratch s = {calloc(count + 1, sizeof *s.x), calloc(count + 1, sizeof *s.weight)};
-    *out = (struct score){.lines = calloc(count + 2 * PUBLISHED_CLASSES, sizeof *out->lines)};
+    *out = (struct score){.lines = calloc(count + CHOICES * PUBLISHED_CLASSES, sizeof *out->lines)};
     enum status st = e && s.x && s.weight && out->lines ? ST_OK : diag_no_memory(dg);
     for (int c = 0; st == ST_OK && c < PUBLISHED_CLASSES; c++)
-        add_class(out, outcome, count, (enum published_class)c, e, &s);
+        add_class(out, rows, outcome, count, (enum published_class)c, e, &s);
     free(e);
     free(s.x);
     free(s.weight);

@@ -3,7 +3,10 @@
  *
  * Over several engines each weighs the same, however many rows it published: a row weighs one over the rows
  * of its engine. Only outcomes that are `counted` enter. An engine is its name up to the first " (", so forks
- * belong to what they forked; rows without one go by their profile. */
+ * belong to what they forked; rows without one go by their profile.
+ *
+ * A row is held out if nothing was fitted to its engine on its machine: no row of rule `fitted` shares both.
+ * Rows beside a fitted one are easier, so the held-out median is the sterner figure. */
 #ifndef VALIDATE_SCORE_H
 #define VALIDATE_SCORE_H
 
@@ -15,6 +18,7 @@ struct score_line {
     enum published_class class_of;
     char engine[SCORE_ENGINE_MAX]; /* "" : all, weighted equally */
     bool grade_a;                  /* rows of grade A alone */
+    bool held_out;                 /* of them those that are held out */
     size_t rows, engines;
     double absolute_median;
     double signed_p10, signed_median, signed_p90;
@@ -26,10 +30,12 @@ struct score {
     size_t count;
 };
 
-/* Lines, class by class, blind first: all engines on all grades, the same on grade A, then engine by engine in
- * order of name. A class without counted rows has no line. */
-MUST_CHECK enum status score_find(struct score *out, const struct published_outcome *outcome,
-                                  size_t count, struct diag *dg);
+/* Lines, class by class, blind first: all engines on all grades, the same on grade A, on grade A held out, then
+ * engine by engine in order of name. What has no counted row has no line. `rows` says what was fitted; the
+ * outcomes may be of one class alone. */
+MUST_CHECK enum status score_find(struct score *out, const struct published *rows,
+                                  const struct published_outcome *outcome, size_t count,
+                                  struct diag *dg);
 void score_free(struct score *s);
 
 /* Smallest x at which at least the share q of all weight lies at or below; where it is met exactly, the
