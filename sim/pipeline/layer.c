@@ -18,72 +18,6 @@
 static void begin_layer(struct run *r);
 static void routed(struct evq *q, void *self);
 static void proceed(struct run *r);
-static void feed_idle_drive(struct evq *q, void *self);
-
-/* ---- kernels ---- */
-
-static uint64_t fixed_ops(const struct work *w)
-{
-    return work_ops_total(w) - w->ops[GROUP_EXPERT] - w->ops[GROUP_SHARED_EXPERT];
-}
-
-static uint64_t fixed_bytes(const struct work *w)
-{
-    return work_weight_bytes_total(w) - w->weight_bytes[GROUP_EXPERT] -
-           w->weight_bytes[GROUP_SHARED_EXPERT];
-}
-
-void layer_kernels(const struct run *r, uint32_t layer, struct layer_kernels *out)
-{
-    struct work w;
-    const struct ffn *f = &r->model->layers[layer].ffn;
-    uint64_t overhead = r->profile->layer_overhead.given ? r->profile->layer_overhead.amount : 0;
-    bool split = r->overlap == OVERLAP_EXPERT || r->profile->overlap_shared_expert;
-    work_layer(&w, r->model, layer, r->pass.tokens, r->position, f->experts > 0,
-               r->setup.state_bits);
-    *out = (struct layer_kernels){0};
-    uint64_t users = r->pass.phase == PHASE_DECODE && r->setup.batch ? r->setup.batch : 1;
-    if (users > 1) { /* each reads and extends a state of its own */
-        struct work one;
-        work_layer(&one, r->model, layer, 1 + r->setup.draft, r->position, f->experts > 0,
-                   r->setup.state_bits);
-        w.state_read_bytes = users * one.state_read_bytes;
-        w.state_write_bytes = users * one.state_write_bytes;
-        w.attention_ops = users * one.attention_ops;
-    }
-    out->trunk_bytes = work_weight_bytes_total(&w) - w.weight_bytes[GROUP_EXPERT];
-    out->fixed =
-        (struct kernel){.operation = TIMELINE_FIXED,
-                        .ops = fixed_ops(&w),
-                        .bytes = fixed_bytes(&w) + w.state_read_bytes + w.state_write_bytes,
-                        .calls = 1,
-                        .fixed_ns = overhead};
-    out->shared = (struct kernel){.operation = TIMELINE_SHARED,
-                                  .ops = w.ops[GROUP_SHARED_EXPERT],
-                                  .bytes = w.weight_bytes[GROUP_SHARED_EXPERT],
-                                  .calls = w.ops[GROUP_SHARED_EXPERT] > 0};
-    if (!split) {
-        out->fixed.ops += out->shared.ops;
-        out->fixed.bytes += out->shared.bytes;
-        out->shared = (struct kernel){0};
-    }
-    if (f->experts == 0 || r->expert_bytes[layer] == 0)
-        return;
-    out->expert_bytes = r->expert_bytes[layer];
-    out->expert_ops = 2 * r->model->layers[layer].expert_params;
-}
-
-static struct kernel experts_kernel(const struct run *r, const struct choice *c, uint32_t count)
-{
-    struct kernel k = {.operation = TIMELINE_EXPERT, .calls = 1};
-    uint64_t expand =
-        r->profile->expand_experts ? 16 * r->model->layers[r->layer].expert_params / 8 : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        k.ops += c[i].tokens * r->kernels.expert_ops;
-        k.bytes += r->kernels.expert_bytes + 2 * expand;
-    }
-    return k;
-}
 
 /* ---- waiting ---- */
 
@@ -162,7 +96,7 @@ static void run_experts(struct evq *q, void *self)
 {
     (void)q;
     struct run *r = self;
-    struct kernel k = experts_kernel(r, &r->choice[r->computed_count], r->running);
+    struct kernel k = kernels_experts(r, &r->choice[r->computed_count], r->running);
     k.fixed_ns = unstall(r) + r->hop_ns;
     unit_run(r->expert_unit, &k, experts_done, r);
 }
@@ -221,146 +155,8 @@ static void slot_landed(struct evq *q, void *self)
             r->pending_count--;
         }
     if (r->setup.prefetch_timed)
-        feed_idle_drive(r->q, r);
+        choices_feed_idle(r->q, r);
     proceed(r);
-}
-
-/* ---- decisions ---- */
-
-static void execute(struct run *r, const struct decision *d, size_t count)
-{
-    for (size_t i = 0; i < count && r->failure == ST_OK; i++) {
-        if (d[i].class_of == COMMAND_DROP)
-            continue;
-        r->slot_of[d[i].key] = d[i].slot;
-        struct load l = {.slot = d[i].slot,
-                         .key = d[i].key,
-                         .bytes = r->expert_bytes[d[i].key / r->experts],
-                         .level = d[i].class_of == COMMAND_PREFETCH,
-                         .operation =
-                             d[i].class_of == COMMAND_PREFETCH ? TIMELINE_PREFETCH : TIMELINE_READ,
-                         .landed = r->setup.prefetch_timed ? feed_idle_drive : NULL,
-                         .self = r};
-        r->failure = loader_load(r->loader, &l);
-    }
-}
-
-/* The unique experts of the batch, in order of first choice, with how many tokens chose each. */
-static void list_choices(struct run *r, const uint16_t *ids, size_t n)
-{
-    r->choice_count = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t *of = &r->choice_of[ids[i]];
-        if (*of == 0) {
-            *of = ++r->choice_count;
-            r->choice[*of - 1] = (struct choice){.expert = ids[i]};
-        }
-        r->choice[*of - 1].tokens++;
-    }
-    for (uint32_t i = 0; i < r->choice_count; i++)
-        r->choice_of[r->choice[i].expert] = 0;
-}
-
-/* Only a hit ratio is known: each look-up is drawn, a miss is read into a slot of its own. An engine that
- * keeps nothing hits the page cache, and so copies its hits. */
-static void decide_fixed(struct run *r)
-{
-    uint64_t unique = (work_unique_experts_e3(r->experts, r->top_k, r->pass.tokens) + 500) / 1000;
-    r->choice_count = (uint32_t)unique;
-    for (uint32_t i = 0; i < r->choice_count && r->failure == ST_OK; i++) {
-        bool hit = (uint64_t)pcg_u32(&r->fixed_chance) * RATIO_ONE >> 32 < r->setup.hit_ratio;
-        bool copied = hit && r->page_cache && !run_keeps_cache(r) && !r->setup.given_io_ns;
-        r->choice[i] =
-            (struct choice){.expert = (uint16_t)i,
-                            .tokens = (uint32_t)((r->pass.tokens * r->top_k + unique - 1) / unique),
-                            .slot = i,
-                            .ready = hit && !copied};
-        r->fixed_lookups++;
-        r->fixed_hits += hit;
-        if (r->choice[i].ready)
-            continue;
-        struct load l = {.slot = i,
-                         .key = r->layer * r->experts + i,
-                         .bytes = r->kernels.expert_bytes,
-                         .resident = copied,
-                         .operation = TIMELINE_READ,
-                         .uncached = !copied};
-        r->failure = loader_load(r->loader, &l);
-        r->choice[i].ready = !loader_pending(r->loader, i); /* mapped pages are there at once */
-    }
-}
-
-/* Timed: one guess at a time, and only while the drive has nothing else to do. */
-static void feed_idle_drive(struct evq *q, void *self)
-{
-    (void)q;
-    struct run *r = self;
-    struct timed_guess g;
-    size_t count;
-    while (loader_idle(r->loader) && r->failure == ST_OK &&
-           timed_take(&r->timed, r->pass_count, r->layer, &g)) {
-        const struct decision *d = decide_predict(r->decide, r->pass_count, r->layer, g.target,
-                                                  &g.expert, NULL, 1, &count);
-        execute(r, d, count);
-    }
-}
-
-static void remember_guesses(struct run *r, uint32_t target, const uint16_t *ids, size_t n)
-{
-    for (size_t i = 0; i < n && i < r->setup.prefetch_experts_max; i++)
-        timed_add(&r->timed, &(struct timed_guess){r->pass_count, r->layer, target, ids[i]});
-    feed_idle_drive(r->q, r);
-}
-
-static void predict(struct run *r)
-{
-    const struct prefetch_policy *p = r->setup.prefetch;
-    if (!p || !p->from_outside)
-        return;
-    uint32_t target = 0;
-    size_t n = 0, count;
-    const uint16_t *ids = p->needs_future ? routing_ahead(r->routing, r->layer,
-                                                          r->setup.prefetch_distance, &target, &n)
-                                          : routing_guess(r->routing, r->layer, &target, &n);
-    if (!ids || n == 0)
-        return;
-    if (!p->needs_future && r->profile->predict.given)
-        unit_charge(r->unit, r->profile->predict.amount); /* the next kernel waits for it */
-    if (r->setup.prefetch_timed) {
-        remember_guesses(r, target, ids, n);
-        return;
-    }
-    const struct decision *d =
-        decide_predict(r->decide, r->pass_count, r->layer, target, ids, NULL, n, &count);
-    execute(r, d, count);
-}
-
-static void decide_layer(struct run *r)
-{
-    size_t n, count;
-    const uint16_t *ids = routing_batch(r->routing, r->layer, &n);
-    if (!r->decide) {
-        decide_fixed(r);
-        return;
-    }
-    list_choices(r, ids, n);
-    if (r->choice_count == 0)
-        return;
-    const struct decision *d = decide_batch(r->decide, r->pass_count, r->layer, ids, n, &count);
-    size_t demands = 0;
-    for (size_t i = 0; i < count; i++)
-        demands += d[i].class_of == COMMAND_DEMAND;
-    execute(r, d, count);
-    predict(r);
-    uint32_t late = 0;
-    for (uint32_t i = 0; i < r->choice_count; i++) {
-        struct choice *c = &r->choice[i];
-        c->slot = r->slot_of[r->layer * r->experts + c->expert];
-        c->ready = !loader_pending(r->loader, c->slot);
-        late += !c->ready;
-    }
-    r->late_hits += late > demands ? late - demands : 0;
-    r->layer_late[r->layer] += late - demands;
 }
 
 /* The fixed kernel is over: the router has spoken. */
@@ -371,7 +167,7 @@ static void routed(struct evq *q, void *self)
     r->choice_count = r->computed_count = r->running = r->pending_count = 0;
     r->shared_done = false;
     if (r->kernels.expert_bytes > 0)
-        decide_layer(r);
+        choices_decide(r);
     for (uint32_t i = 0; i < r->choice_count; i++) {
         if (r->choice[i].ready)
             continue;
@@ -390,7 +186,7 @@ static void trunk_landed(struct evq *q, void *self);
 static uint64_t trunk_to_read(struct run *r, uint32_t layer, uint32_t key)
 {
     struct layer_kernels k;
-    layer_kernels(r, layer, &k);
+    kernels_of_layer(r, layer, &k);
     if (r->profile->dense == DENSE_PAGE_CACHE)
         return page_cache_use(r->page_cache, key, k.trunk_bytes) ? 0 : k.trunk_bytes;
     return fixed_mul_div(k.trunk_bytes, r->placement.stream_trunk, RATIO_ONE);
@@ -443,21 +239,9 @@ static void head_done(struct evq *q, void *self)
     run_pass_over(self);
 }
 
-struct kernel head_kernel(const struct run *r)
-{
-    struct work w;
-    work_ends(&w, r->model, r->pass.tokens, r->pass.phase == PHASE_DECODE ? r->pass.tokens : 1);
-    return (struct kernel){
-        .operation = TIMELINE_HEAD,
-        .ops = work_ops_total(&w),
-        .bytes = work_weight_bytes_total(&w),
-        .calls = 1,
-        .fixed_ns = r->profile->token_overhead.given ? r->profile->token_overhead.amount : 0};
-}
-
 static void run_head(struct run *r)
 {
-    struct kernel k = head_kernel(r);
+    struct kernel k = kernels_head(r);
     unit_run(r->unit, &k, head_done, r);
 }
 
@@ -476,7 +260,7 @@ static void begin_layer(struct run *r)
     unit_mark_place(r->unit, r->pass_count, r->layer);
     unit_mark_place(r->expert_unit, r->pass_count, r->layer);
     if (r->layer < r->model->layer_count) {
-        layer_kernels(r, r->layer, &r->kernels);
+        kernels_of_layer(r, r->layer, &r->kernels);
         if (r->placement.stream_trunk > 0 || r->profile->dense == DENSE_PAGE_CACHE) {
             ask_trunk(r, r->layer + (uint32_t)r->profile->dense_ahead.amount);
             if (r->trunk_landed <= r->layer) {

@@ -11,7 +11,7 @@ static uint64_t kernels_ns(struct run *r)
     uint64_t sum = 0;
     r->pass.tokens = 1;
     for (r->layer = 0; r->layer < r->model->layer_count; r->layer++) {
-        layer_kernels(r, r->layer, &r->kernels);
+        kernels_of_layer(r, r->layer, &r->kernels);
         struct kernel experts = {.ops = r->top_k * r->kernels.expert_ops,
                                  .bytes = r->top_k * r->kernels.expert_bytes,
                                  .calls = r->kernels.expert_bytes > 0};
@@ -19,7 +19,7 @@ static uint64_t kernels_ns(struct run *r)
                unit_estimate_ns(r->unit, &r->kernels.shared) +
                unit_estimate_ns(r->expert_unit, &experts);
     }
-    struct kernel head = head_kernel(r);
+    struct kernel head = kernels_head(r);
     return sum + unit_estimate_ns(r->unit, &head);
 }
 

@@ -127,9 +127,17 @@ void accounts_add_token(struct run *r, uint64_t now_ns);
 void accounts_end(struct run *r);    /* at the end of the last pass: bounds */
 void accounts_finish(struct run *r); /* when the queue has run empty */
 
+/* kernels_of.c: at the present pass and position. */
+void kernels_of_layer(const struct run *r, uint32_t layer, struct layer_kernels *out);
+struct kernel kernels_experts(const struct run *r, const struct choice *c, uint32_t count);
+struct kernel kernels_head(const struct run *r);
+
+/* choices.c: decides on the present layer's experts and starts what follows; an evq_fn that gives an idle drive
+ * the next guess of a timed prefetcher (`self` is the run). */
+void choices_decide(struct run *r);
+void choices_feed_idle(struct evq *q, void *self);
+
 /* layer.c */
-void layer_kernels(const struct run *r, uint32_t layer, struct layer_kernels *out);
-struct kernel head_kernel(const struct run *r);
 /* Begins the pass that run->pass describes; run_pass_over() is called at its end. */
 void layer_begin_pass(struct run *r);
 /* run.c */

@@ -1,0 +1,79 @@
+/* kernels_of.c -- the kernels of a pass in operations and bytes; all figures come from models/work.h. */
+#include "sim/pipeline/run_state.h"
+
+#include "models/work.h"
+
+static uint64_t fixed_ops(const struct work *w)
+{
+    return work_ops_total(w) - w->ops[GROUP_EXPERT] - w->ops[GROUP_SHARED_EXPERT];
+}
+
+static uint64_t fixed_bytes(const struct work *w)
+{
+    return work_weight_bytes_total(w) - w->weight_bytes[GROUP_EXPERT] -
+           w->weight_bytes[GROUP_SHARED_EXPERT];
+}
+
+void kernels_of_layer(const struct run *r, uint32_t layer, struct layer_kernels *out)
+{
+    struct work w;
+    const struct ffn *f = &r->model->layers[layer].ffn;
+    uint64_t overhead = r->profile->layer_overhead.given ? r->profile->layer_overhead.amount : 0;
+    bool split = r->overlap == OVERLAP_EXPERT || r->profile->overlap_shared_expert;
+    work_layer(&w, r->model, layer, r->pass.tokens, r->position, f->experts > 0,
+               r->setup.state_bits);
+    *out = (struct layer_kernels){0};
+    uint64_t users = r->pass.phase == PHASE_DECODE && r->setup.batch ? r->setup.batch : 1;
+    if (users > 1) { /* each reads and extends a state of its own */
+        struct work one;
+        work_layer(&one, r->model, layer, 1 + r->setup.draft, r->position, f->experts > 0,
+                   r->setup.state_bits);
+        w.state_read_bytes = users * one.state_read_bytes;
+        w.state_write_bytes = users * one.state_write_bytes;
+        w.attention_ops = users * one.attention_ops;
+    }
+    out->trunk_bytes = work_weight_bytes_total(&w) - w.weight_bytes[GROUP_EXPERT];
+    out->fixed =
+        (struct kernel){.operation = TIMELINE_FIXED,
+                        .ops = fixed_ops(&w),
+                        .bytes = fixed_bytes(&w) + w.state_read_bytes + w.state_write_bytes,
+                        .calls = 1,
+                        .fixed_ns = overhead};
+    out->shared = (struct kernel){.operation = TIMELINE_SHARED,
+                                  .ops = w.ops[GROUP_SHARED_EXPERT],
+                                  .bytes = w.weight_bytes[GROUP_SHARED_EXPERT],
+                                  .calls = w.ops[GROUP_SHARED_EXPERT] > 0};
+    if (!split) {
+        out->fixed.ops += out->shared.ops;
+        out->fixed.bytes += out->shared.bytes;
+        out->shared = (struct kernel){0};
+    }
+    if (f->experts == 0 || r->expert_bytes[layer] == 0)
+        return;
+    out->expert_bytes = r->expert_bytes[layer];
+    out->expert_ops = 2 * r->model->layers[layer].expert_params;
+}
+
+struct kernel kernels_experts(const struct run *r, const struct choice *c, uint32_t count)
+{
+    struct kernel k = {.operation = TIMELINE_EXPERT, .calls = 1};
+    uint64_t expand =
+        r->profile->expand_experts ? 16 * r->model->layers[r->layer].expert_params / 8 : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        k.ops += c[i].tokens * r->kernels.expert_ops;
+        k.bytes += r->kernels.expert_bytes + 2 * expand;
+    }
+    return k;
+}
+
+struct kernel kernels_head(const struct run *r)
+{
+    struct work w;
+    work_ends(&w, r->model, r->pass.tokens, r->pass.phase == PHASE_DECODE ? r->pass.tokens : 1);
+    return (struct kernel){
+        .operation = TIMELINE_HEAD,
+        .ops = work_ops_total(&w),
+        .bytes = work_weight_bytes_total(&w),
+        .calls = 1,
+        .fixed_ns = r->profile->token_overhead.given ? r->profile->token_overhead.amount : 0};
+}
