@@ -81,7 +81,7 @@ static void packing_loses_no_bit(void **state)
         float want[COLS], got[COLS];
         for (size_t r = 0; r < ROWS; r++) {
             block_dequantise(f, want, blocks + r * block_row_bytes(f, COLS), COLS);
-            packed_dequantise(f, got, packed, r, COLS);
+            packed_dequantise(f, got, packed, r, 0, COLS, COLS);
             assert_memory_equal(got, want, sizeof want);
         }
         free(again);
@@ -90,15 +90,15 @@ static void packing_loses_no_bit(void **state)
     }
 }
 
-static void a_packed_matrix_is_no_larger_than_its_blocks_and_the_fill_of_a_line(void **state)
+static void a_packed_matrix_is_at_most_two_percent_larger_than_its_blocks(void **state)
 {
     (void)state;
     for (int id = 0; id < FORMAT_COUNT; id++) {
         const struct block_format *f = block_format((enum format_id)id);
-        size_t lines = f->code_bits ? 4 : 64, blocks = 64 * block_row_bytes(f, 768);
-        size_t packed = packed_bytes(f, 64, 768);
+        bool filled = id == FORMAT_Q3_K || id == FORMAT_Q6_K;
+        size_t blocks = 64 * block_row_bytes(f, 768), packed = packed_bytes(f, 64, 768);
         assert_int_equal(packed % PACKED_LINE_BYTES, 0);
-        assert_true(packed >= blocks && packed < blocks + lines * PACKED_LINE_BYTES);
+        assert_true(filled ? packed < blocks * 102 / 100 : packed == blocks);
     }
 }
 
@@ -118,15 +118,15 @@ static void a_line_holds_four_columns_of_sixteen_rows(void **state)
     packed_from_blocks(f, packed, blocks, 16, 32);
     for (int r = 0; r < 16; r++)
         for (int i = 0; i < 4; i++) {
-            assert_int_equal(packed[4 * r + i] & 15, (i + r) % 16);
-            assert_int_equal(packed[4 * r + i] >> 4, (i + 4 + r) % 16);
-            assert_int_equal(packed[64 + 4 * r + i] & 15, (i + 8 + r) % 16);
+            assert_int_equal(packed[64 + 4 * r + i] & 15, (i + r) % 16);
+            assert_int_equal(packed[64 + 4 * r + i] >> 4, (i + 4 + r) % 16);
+            assert_int_equal(packed[128 + 4 * r + i] & 15, (i + 8 + r) % 16);
         }
     for (int r = 0; r < 16; r++) {
-        assert_int_equal(packed[256 + 2 * r], r);
-        assert_int_equal(packed[256 + 2 * r + 1], 0x3c);
+        assert_int_equal(packed[2 * r], r);
+        assert_int_equal(packed[2 * r + 1], 0x3c);
     }
-    for (int i = 256 + 32; i < 320; i++)
+    for (int i = 32; i < 64; i++)
         assert_int_equal(packed[i], 0);
 }
 
@@ -177,7 +177,7 @@ static void writers_are_as_near_as_their_steps_allow(void **state)
             uint8_t row[32 * 4];
             double max = 0;
             for (int i = 0; i < 32; i++) {
-                in[i] = ldexpf((float)pcg_gauss_q16(&p), turn % 20 - 20);
+                in[i] = ldexpf((float)pcg_gauss_q16(&p), turn % 12 - 20);
                 max = fmax(max, fabs((double)in[i]));
             }
             block_quantise(f, row, in, 32);
@@ -281,7 +281,7 @@ int main(void)
         cmocka_unit_test(each_format_dequantises_to_the_published_values_bit_for_bit),
         cmocka_unit_test(the_table_agrees_with_the_estimator_on_sizes),
         cmocka_unit_test(packing_loses_no_bit),
-        cmocka_unit_test(a_packed_matrix_is_no_larger_than_its_blocks_and_the_fill_of_a_line),
+        cmocka_unit_test(a_packed_matrix_is_at_most_two_percent_larger_than_its_blocks),
         cmocka_unit_test(a_line_holds_four_columns_of_sixteen_rows),
         cmocka_unit_test(every_half_comes_back_from_a_float),
         cmocka_unit_test(a_float_between_two_halves_goes_to_the_nearest_or_the_even_one),

@@ -10,28 +10,40 @@ static size_t whole_lines(size_t bytes)
     return (bytes + PACKED_LINE_BYTES - 1) / PACKED_LINE_BYTES * PACKED_LINE_BYTES;
 }
 
-size_t packed_row_bytes(const struct block_format *f, size_t cols)
+size_t packed_float_bytes(const struct block_format *f, size_t cols)
 {
     assert(f->code_bits == 0);
-    return whole_lines(block_row_bytes(f, cols));
+    return PACKED_FLOAT_ROWS * whole_lines(block_row_bytes(f, cols));
 }
 
-size_t packed_scale_offset(const struct block_format *f, size_t cols)
+size_t packed_chunk_cols(const struct block_format *f)
 {
-    assert(f->code_bits != 0 && cols % f->block_weights == 0);
-    return cols / PACKED_GROUP_COLS * f->code_bits * PACKED_LINE_BYTES;
+    return f->block_weights == 32 ? 128 : 256;
+}
+
+size_t packed_scale_bytes(const struct block_format *f, size_t cols)
+{
+    assert(f->code_bits != 0 && cols <= packed_chunk_cols(f));
+    return whole_lines(cols / f->block_weights * f->scale_bytes * PACKED_TILE_ROWS);
+}
+
+static size_t chunk_bytes(const struct block_format *f, size_t cols)
+{
+    size_t lines = cols / PACKED_GROUP_COLS * f->code_bits;
+    return packed_scale_bytes(f, cols) + lines * PACKED_LINE_BYTES;
 }
 
 size_t packed_tile_bytes(const struct block_format *f, size_t cols)
 {
-    size_t blocks = cols / f->block_weights;
-    return packed_scale_offset(f, cols) + whole_lines(blocks * f->scale_bytes * PACKED_TILE_ROWS);
+    assert(cols % f->block_weights == 0);
+    size_t whole = packed_chunk_cols(f);
+    return cols / whole * chunk_bytes(f, whole) + chunk_bytes(f, cols % whole);
 }
 
 size_t packed_bytes(const struct block_format *f, size_t rows, size_t cols)
 {
     if (f->code_bits == 0)
-        return rows * packed_row_bytes(f, cols);
+        return (rows + PACKED_FLOAT_ROWS - 1) / PACKED_FLOAT_ROWS * packed_float_bytes(f, cols);
     return (rows + PACKED_TILE_ROWS - 1) / PACKED_TILE_ROWS * packed_tile_bytes(f, cols);
 }
 
@@ -47,11 +59,27 @@ static struct field plane_field(size_t step, unsigned bits)
     return (struct field){step / fields, (unsigned)(step % fields) * bits, (1u << bits) - 1};
 }
 
-static const uint8_t *group_lines(const struct block_format *f, const uint8_t *tile, size_t block,
-                                  size_t i)
+/* Where a block of a row lies in its tile: the first byte of its scales, the first line of its codes. */
+struct block_place {
+    size_t scales, codes;
+};
+
+static struct block_place block_place(const struct block_format *f, size_t block, size_t cols)
 {
-    size_t group = (block * f->block_weights + i) / PACKED_GROUP_COLS;
-    return tile + group * f->code_bits * PACKED_LINE_BYTES;
+    size_t whole = packed_chunk_cols(f), blocks = whole / f->block_weights;
+    size_t chunk = block / blocks, in_chunk = block % blocks;
+    size_t chunk_cols = cols - chunk * whole < whole ? cols - chunk * whole : whole;
+    size_t start = chunk * chunk_bytes(f, whole);
+    size_t block_lines = f->block_weights / PACKED_GROUP_COLS * f->code_bits;
+    return (struct block_place){.scales = start + in_chunk * f->scale_bytes * PACKED_TILE_ROWS,
+                                .codes = start + packed_scale_bytes(f, chunk_cols) +
+                                         in_chunk * block_lines * PACKED_LINE_BYTES};
+}
+
+/* Offset of the lines of column `col` of a block. */
+static size_t group_offset(const struct block_format *f, size_t col)
+{
+    return col / PACKED_GROUP_COLS * f->code_bits * PACKED_LINE_BYTES;
 }
 
 static uint8_t code_read(const struct block_format *f, const uint8_t *lines, size_t lane,
@@ -91,39 +119,50 @@ static size_t scale_place(const struct block_format *f, size_t lane, size_t i)
     return i * PACKED_TILE_ROWS + lane;
 }
 
-static size_t scale_start(const struct block_format *f, size_t block, size_t cols)
-{
-    return packed_scale_offset(f, cols) + block * f->scale_bytes * PACKED_TILE_ROWS;
-}
-
 void packed_split(const struct block_format *f, uint8_t *codes, uint8_t *scales,
                   const uint8_t *tile, size_t lane, size_t block, size_t cols)
 {
+    struct block_place place = block_place(f, block, cols);
     for (size_t i = 0; i < f->block_weights; i++)
-        codes[i] = code_read(f, group_lines(f, tile, block, i), lane, i % PACKED_GROUP_COLS);
-    const uint8_t *stored = tile + scale_start(f, block, cols);
+        codes[i] =
+            code_read(f, tile + place.codes + group_offset(f, i), lane, i % PACKED_GROUP_COLS);
     for (size_t i = 0; i < f->scale_bytes; i++)
-        scales[i] = stored[scale_place(f, lane, i)];
+        scales[i] = tile[place.scales + scale_place(f, lane, i)];
 }
 
 static void packed_join(const struct block_format *f, uint8_t *tile, const uint8_t *codes,
                         const uint8_t *scales, size_t lane, size_t block, size_t cols)
 {
+    struct block_place place = block_place(f, block, cols);
     for (size_t i = 0; i < f->block_weights; i++)
-        code_write(f, (uint8_t *)group_lines(f, tile, block, i), lane, i % PACKED_GROUP_COLS,
+        code_write(f, tile + place.codes + group_offset(f, i), lane, i % PACKED_GROUP_COLS,
                    codes[i]);
-    uint8_t *stored = tile + scale_start(f, block, cols);
     for (size_t i = 0; i < f->scale_bytes; i++)
-        stored[scale_place(f, lane, i)] = scales[i];
+        tile[place.scales + scale_place(f, lane, i)] = scales[i];
 }
 
-static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
-                      size_t rows, size_t bytes)
+/* Byte `i` of row `row` of a float format. */
+static size_t float_place(size_t row_bytes, size_t row, size_t i)
 {
-    for (size_t r = 0; r < rows; r++) {
-        memcpy(to + r * to_stride, from + r * from_stride, bytes);
-        if (to_stride > bytes)
-            memset(to + r * to_stride + bytes, 0, to_stride - bytes);
+    size_t line = i / PACKED_LINE_BYTES, lines = whole_lines(row_bytes) / PACKED_LINE_BYTES;
+    size_t first = row / PACKED_FLOAT_ROWS * PACKED_FLOAT_ROWS * lines;
+    return (first + line * PACKED_FLOAT_ROWS + row % PACKED_FLOAT_ROWS) * PACKED_LINE_BYTES +
+           i % PACKED_LINE_BYTES;
+}
+
+static void float_pack_row(uint8_t *packed, const uint8_t *bytes, size_t row, size_t row_bytes)
+{
+    for (size_t i = 0; i < row_bytes; i += PACKED_LINE_BYTES) {
+        size_t n = row_bytes - i < PACKED_LINE_BYTES ? row_bytes - i : PACKED_LINE_BYTES;
+        memcpy(packed + float_place(row_bytes, row, i), bytes + i, n);
+    }
+}
+
+static void float_unpack_row(uint8_t *bytes, const uint8_t *packed, size_t row, size_t row_bytes)
+{
+    for (size_t i = 0; i < row_bytes; i += PACKED_LINE_BYTES) {
+        size_t n = row_bytes - i < PACKED_LINE_BYTES ? row_bytes - i : PACKED_LINE_BYTES;
+        memcpy(bytes + i, packed + float_place(row_bytes, row, i), n);
     }
 }
 
@@ -131,13 +170,14 @@ void packed_from_blocks(const struct block_format *f, void *packed, const void *
                         size_t cols)
 {
     size_t row_bytes = block_row_bytes(f, cols);
+    uint8_t codes[BLOCK_WEIGHTS_MAX], scales[BLOCK_SCALE_BYTES_MAX];
+    const uint8_t *block = blocks;
+    memset(packed, 0, packed_bytes(f, rows, cols));
     if (f->code_bits == 0) {
-        copy_rows(packed, packed_row_bytes(f, cols), blocks, row_bytes, rows, row_bytes);
+        for (size_t r = 0; r < rows; r++)
+            float_pack_row(packed, block + r * row_bytes, r, row_bytes);
         return;
     }
-    uint8_t codes[BLOCK_WEIGHTS_MAX], scales[BLOCK_SCALE_BYTES_MAX];
-    memset(packed, 0, packed_bytes(f, rows, cols));
-    const uint8_t *block = blocks;
     for (size_t r = 0; r < rows; r++) {
         uint8_t *tile = (uint8_t *)packed + r / PACKED_TILE_ROWS * packed_tile_bytes(f, cols);
         for (size_t b = 0; b < cols / f->block_weights; b++, block += f->block_bytes) {
@@ -151,12 +191,13 @@ void packed_to_blocks(const struct block_format *f, void *blocks, const void *pa
                       size_t cols)
 {
     size_t row_bytes = block_row_bytes(f, cols);
-    if (f->code_bits == 0) {
-        copy_rows(blocks, row_bytes, packed, packed_row_bytes(f, cols), rows, row_bytes);
-        return;
-    }
     uint8_t codes[BLOCK_WEIGHTS_MAX], scales[BLOCK_SCALE_BYTES_MAX];
     uint8_t *block = blocks;
+    if (f->code_bits == 0) {
+        for (size_t r = 0; r < rows; r++)
+            float_unpack_row(block + r * row_bytes, packed, r, row_bytes);
+        return;
+    }
     for (size_t r = 0; r < rows; r++) {
         const uint8_t *tile =
             (const uint8_t *)packed + r / PACKED_TILE_ROWS * packed_tile_bytes(f, cols);
@@ -168,18 +209,23 @@ void packed_to_blocks(const struct block_format *f, void *blocks, const void *pa
 }
 
 void packed_dequantise(const struct block_format *f, float *weights, const void *packed, size_t row,
-                       size_t cols)
+                       size_t col, size_t count, size_t cols)
 {
+    uint8_t codes[BLOCK_WEIGHTS_MAX], scales[BLOCK_SCALE_BYTES_MAX];
     if (f->code_bits == 0) {
-        const uint8_t *bytes = (const uint8_t *)packed + row * packed_row_bytes(f, cols);
-        block_dequantise(f, weights, bytes, cols);
+        size_t row_bytes = block_row_bytes(f, cols);
+        for (size_t i = 0; i < count; i++) {
+            const uint8_t *p = packed;
+            p += float_place(row_bytes, row, (col + i) * f->block_bytes);
+            block_dequantise(f, weights + i, p, 1);
+        }
         return;
     }
-    uint8_t codes[BLOCK_WEIGHTS_MAX], scales[BLOCK_SCALE_BYTES_MAX];
     const uint8_t *tile =
         (const uint8_t *)packed + row / PACKED_TILE_ROWS * packed_tile_bytes(f, cols);
-    for (size_t b = 0; b < cols / f->block_weights; b++) {
-        packed_split(f, codes, scales, tile, row % PACKED_TILE_ROWS, b, cols);
-        block_weights(f, weights + b * f->block_weights, codes, scales);
+    for (size_t i = 0; i < count; i += f->block_weights) {
+        packed_split(f, codes, scales, tile, row % PACKED_TILE_ROWS, (col + i) / f->block_weights,
+                     cols);
+        block_weights(f, weights + i, codes, scales);
     }
 }

@@ -68,18 +68,12 @@ void scalar_product8(float *y, size_t y_stride, const struct weights *w,
 void scalar_row_chunk(float *weights, const struct weights *w, size_t row, size_t col, size_t cols)
 {
     const struct block_format *f = w->format;
-    if (f->code_bits == 0 || w->layout == LAYOUT_BLOCKS) {
-        size_t stride =
-            w->layout == LAYOUT_PACKED ? packed_row_bytes(f, w->cols) : block_row_bytes(f, w->cols);
-        const uint8_t *bytes = (const uint8_t *)w->data + row * stride + block_row_bytes(f, col);
-        block_dequantise(f, weights, bytes, cols);
-        return;
-    }
-    uint8_t codes[BLOCK_WEIGHTS_MAX], scales[BLOCK_SCALE_BYTES_MAX];
-    for (size_t i = 0; i < cols; i += f->block_weights) {
-        split_block(w, row, (col + i) / f->block_weights, codes, scales);
-        block_weights(f, weights + i, codes, scales);
-    }
+    const uint8_t *data = w->data;
+    if (w->layout == LAYOUT_PACKED)
+        packed_dequantise(f, weights, data, row, col, cols, w->cols);
+    else
+        block_dequantise(f, weights,
+                         data + row * block_row_bytes(f, w->cols) + block_row_bytes(f, col), cols);
 }
 
 void scalar_product_f32(float *y, size_t y_stride, const struct weights *w,

@@ -11,28 +11,43 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 4")
 
-#define ROWS_AT_ONCE   4
+#define ROWS_AT_ONCE   PACKED_FLOAT_ROWS
 #define TOKENS_AT_ONCE 4
-#define AHEAD_BYTES    1024
 
-INLINE vf load_weights(enum format_id id, const uint8_t *row, size_t col)
+/* Where the rows of a matrix lie: column c of row r of four at data + r * row_step + c * size +
+ * (c * size / 64) * line_step. */
+struct rows {
+    const uint8_t *data;
+    size_t row_step, line_step;
+};
+
+INLINE size_t weight_bytes(enum format_id id)
 {
-    const void *p = row + col * (id == FORMAT_F32 ? 4 : 2);
+    return id == FORMAT_F32 ? 4 : 2;
+}
+
+INLINE const uint8_t *weight_place(enum format_id id, const struct rows *rows, int row, size_t col)
+{
+    size_t offset = col * weight_bytes(id);
+    return rows->data + (size_t)row * rows->row_step + offset +
+           offset / PACKED_LINE_BYTES * rows->line_step;
+}
+
+INLINE vf load_weights(enum format_id id, const void *p)
+{
     return id == FORMAT_F32 ? vf_load(p) : id == FORMAT_F16 ? vf_load_half(p) : vf_load_bfloat(p);
 }
 
-INLINE vf load_weights_part(enum format_id id, const uint8_t *row, size_t col, size_t n)
+INLINE vf load_weights_part(enum format_id id, const void *p, size_t n)
 {
-    const void *p = row + col * (id == FORMAT_F32 ? 4 : 2);
     return id == FORMAT_F32   ? vf_load_part(p, n)
            : id == FORMAT_F16 ? vf_load_half_part(p, n)
                               : vf_load_bfloat_part(p, n);
 }
 
-/* rows x tokens sums over all columns; data of row r at row + r * stride. */
+/* rows x tokens sums over all columns. */
 INLINE void block_of_sums(enum format_id id, int rows, int tokens, float *y, size_t y_stride,
-                          const uint8_t *row, size_t stride, size_t cols, const float *x,
-                          size_t x_stride)
+                          const struct rows *place, size_t cols, const float *x, size_t x_stride)
 {
     vf sums[ROWS_AT_ONCE][TOKENS_AT_ONCE];
     UNROLL for (int r = 0; r < rows; r++) UNROLL for (int t = 0; t < tokens; t++) sums[r][t] =
@@ -43,10 +58,7 @@ INLINE void block_of_sums(enum format_id id, int rows, int tokens, float *y, siz
         UNROLL for (int t = 0; t < tokens; t++) values[t] = vf_load(x + (size_t)t * x_stride + col);
         UNROLL for (int r = 0; r < rows; r++)
         {
-            const uint8_t *data = row + (size_t)r * stride;
-            vf weights = load_weights(id, data, col);
-            if (tokens == 1)
-                lanes_prefetch(data + col * (id == FORMAT_F32 ? 4 : 2) + AHEAD_BYTES);
+            vf weights = load_weights(id, weight_place(id, place, r, col));
             UNROLL for (int t = 0; t < tokens; t++) sums[r][t] =
                 vf_fma(weights, values[t], sums[r][t]);
         }
@@ -54,7 +66,7 @@ INLINE void block_of_sums(enum format_id id, int rows, int tokens, float *y, siz
     if (col < cols)
         UNROLL for (int r = 0; r < rows; r++)
         {
-            vf weights = load_weights_part(id, row + (size_t)r * stride, col, cols - col);
+            vf weights = load_weights_part(id, weight_place(id, place, r, col), cols - col);
             UNROLL for (int t = 0; t < tokens; t++) sums[r][t] = vf_fma(
                 weights, vf_load_part(x + (size_t)t * x_stride + col, cols - col), sums[r][t]);
         }
@@ -62,20 +74,29 @@ INLINE void block_of_sums(enum format_id id, int rows, int tokens, float *y, siz
         y[(size_t)t * y_stride + (size_t)r] = vf_sum(sums[r][t]);
 }
 
+static struct rows rows_place(const struct weights *w, size_t row)
+{
+    const uint8_t *data = w->data;
+    size_t row_bytes = block_row_bytes(w->format, w->cols);
+    if (w->layout == LAYOUT_BLOCKS)
+        return (struct rows){data + row * row_bytes, row_bytes, 0};
+    return (struct rows){data + row / PACKED_FLOAT_ROWS * packed_float_bytes(w->format, w->cols) +
+                             row % PACKED_FLOAT_ROWS * PACKED_LINE_BYTES,
+                         PACKED_LINE_BYTES, (PACKED_FLOAT_ROWS - 1) * PACKED_LINE_BYTES};
+}
+
 INLINE void rows_of_format(enum format_id id, float *y, size_t y_stride, const struct weights *w,
                            const struct activations *x, size_t row_begin, size_t row_end)
 {
-    size_t stride = w->layout == LAYOUT_PACKED ? packed_row_bytes(w->format, w->cols)
-                                               : block_row_bytes(w->format, w->cols);
     for (size_t r = row_begin; r < row_end;) {
-        const uint8_t *row = (const uint8_t *)w->data + r * stride;
+        struct rows place = rows_place(w, r);
         bool several = row_end - r >= ROWS_AT_ONCE;
         for (size_t t = 0; t < x->tokens;) {
             const float *values = x->values + t * x->stride;
             float *out = y + t * y_stride + r;
             bool batch = x->tokens - t >= TOKENS_AT_ONCE;
 #define SUMS(rows, tokens)                                                                         \
-    block_of_sums(id, rows, tokens, out, y_stride, row, stride, w->cols, values, x->stride)
+    block_of_sums(id, rows, tokens, out, y_stride, &place, w->cols, values, x->stride)
             if (several && batch)
                 SUMS(ROWS_AT_ONCE, TOKENS_AT_ONCE);
             else if (several)

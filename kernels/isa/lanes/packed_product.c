@@ -15,16 +15,13 @@
 #define UNROLL _Pragma("GCC unroll 16")
 
 #define TOKENS_AT_ONCE 4
-/* How far ahead lines are asked for. */
-#define AHEAD_BYTES 4096
-
 typedef void lane_scale_fn(vf *factor, vf *minimum, const uint8_t *p);
 
 struct shape {
     int low_bits, high_bits;
     int bias_log2; /* codes are larger than values by 2^bias_log2; 0: equal */
     int group;     /* 16 or 32 */
-    int blocks;    /* in one turn of the loop: 4 of 32 weights, 1 of 256 */
+    int chunk;     /* columns of a chunk */
     int block_weights;
     int scale_bytes;
     bool minimum;
@@ -82,59 +79,53 @@ INLINE void add_group(const struct shape s, int tokens, vf sums[][4], vb table,
     }
 }
 
-INLINE void prefetch_group(const struct shape s, const uint8_t *lines)
+INLINE int scale_lines_bytes(const struct shape s, int blocks)
 {
-    UNROLL for (int l = 0; l < s.low_bits + s.high_bits; l++)
-        lanes_prefetch(lines + AHEAD_BYTES + l * PACKED_LINE_BYTES);
+    return (blocks * 16 * s.scale_bytes + PACKED_LINE_BYTES - 1) / PACKED_LINE_BYTES *
+           PACKED_LINE_BYTES;
 }
 
-/* One block: its scales, then its groups. */
+INLINE int chunk_bytes(const struct shape s, int blocks)
+{
+    return scale_lines_bytes(s, blocks) +
+           blocks * s.block_weights / 32 * (s.low_bits + s.high_bits) * PACKED_LINE_BYTES;
+}
+
+/* Block i of the `blocks` in a chunk that starts at column col: its scales, then its groups. */
 INLINE void add_block(const struct shape s, int tokens, vf sums[][4], vb table,
-                      const uint8_t *lines, const uint8_t *scales, const struct activation *x,
-                      size_t col, int number)
+                      const uint8_t *chunk, int blocks, const struct activation *x, size_t col,
+                      int i)
 {
     vf factor[BLOCK_GROUPS_MAX], minimum[BLOCK_GROUPS_MAX];
-    s.scale(factor, minimum, scales);
-    lanes_prefetch(scales + AHEAD_BYTES / 8);
-    UNROLL for (int g = 0; g < s.block_weights / 32; g++)
+    int groups = s.block_weights / 32;
+    s.scale(factor, minimum, chunk + i * 16 * s.scale_bytes);
+    const uint8_t *lines = chunk + scale_lines_bytes(s, blocks);
+    UNROLL for (int g = 0; g < groups; g++)
     {
         int first = g * (32 / s.group);
-        const uint8_t *group_lines = lines + g * (s.low_bits + s.high_bits) * PACKED_LINE_BYTES;
-        if (tokens == 1)
-            prefetch_group(s, group_lines);
-        add_group(s, tokens, sums, table, group_lines, factor + first, minimum + first, x,
-                  col + (size_t)g * 32, number + first);
+        add_group(s, tokens, sums, table,
+                  lines + (i * groups + g) * (s.low_bits + s.high_bits) * PACKED_LINE_BYTES,
+                  factor + first, minimum + first, x, col + (size_t)(i * groups + g) * 32,
+                  i * groups + first);
     }
 }
 
 INLINE void tile(const struct shape s, int tokens, vf result[], const uint8_t *data, size_t cols,
-                 size_t scale_offset, const struct activation *x)
+                 const struct activation *x)
 {
     vb table = vb_table(s.values ? s.values : values_mxfp4, s.bias_log2);
     vf sums[TOKENS_AT_ONCE][4];
     UNROLL for (int t = 0; t < tokens; t++) UNROLL for (int i = 0; i < 4; i++) sums[t][i] =
         vf_zero();
-    size_t block_lines = (size_t)(s.block_weights * (s.low_bits + s.high_bits) * 2);
-    const uint8_t *lines = data, *scales = data + scale_offset;
-    size_t blocks = cols / (size_t)s.block_weights, block = 0;
-#define ADD_BLOCK(i)                                                                               \
-    add_block(s, tokens, sums, table, lines + (size_t)(i)*block_lines,                             \
-              scales + (i)*16 * s.scale_bytes, x, (block + (size_t)(i)) * (size_t)s.block_weights, \
-              i)
-    for (; block + (size_t)s.blocks <= blocks; block += (size_t)s.blocks) {
-        UNROLL for (int i = 0; i < s.blocks; i++) ADD_BLOCK(i);
-        lines += (size_t)s.blocks * block_lines;
-        scales += s.blocks * 16 * s.scale_bytes;
+    size_t col = 0;
+    for (; col + (size_t)s.chunk <= cols; col += (size_t)s.chunk) {
+        UNROLL for (int i = 0; i < s.chunk / s.block_weights; i++)
+            add_block(s, tokens, sums, table, data, s.chunk / s.block_weights, x, col, i);
+        data += chunk_bytes(s, s.chunk / s.block_weights);
     }
-    if (s.blocks > 1) {
-        if (block < blocks)
-            ADD_BLOCK(0);
-        if (block + 1 < blocks)
-            ADD_BLOCK(1);
-        if (block + 2 < blocks)
-            ADD_BLOCK(2);
-    }
-#undef ADD_BLOCK
+    int rest = (int)(cols - col) / s.block_weights; /* 0 to 3 */
+    UNROLL for (int i = 0; i < 3; i++) if (i < rest)
+        add_block(s, tokens, sums, table, data, rest, x, col, i);
     UNROLL for (int t = 0; t < tokens; t++) result[t] =
         vf_add(vf_add(sums[t][0], sums[t][1]), vf_add(sums[t][2], sums[t][3]));
 }
@@ -144,11 +135,10 @@ INLINE void tiles(const struct shape s, int tokens, float *y, size_t y_stride,
                   size_t row_end)
 {
     size_t tile_bytes = packed_tile_bytes(w->format, w->cols);
-    size_t scale_offset = packed_scale_offset(w->format, w->cols);
     for (size_t r = row_begin; r < row_end; r += PACKED_TILE_ROWS) {
         vf result[TOKENS_AT_ONCE];
         const uint8_t *data = (const uint8_t *)w->data + r / PACKED_TILE_ROWS * tile_bytes;
-        tile(s, tokens, result, data, w->cols, scale_offset, x);
+        tile(s, tokens, result, data, w->cols, x);
         for (int t = 0; t < tokens; t++) {
             if (row_end - r >= PACKED_TILE_ROWS)
                 vf_store(y + (size_t)t * y_stride + r, result[t]);
@@ -178,9 +168,9 @@ INLINE void product(const struct shape s, float *y, size_t y_stride, const struc
 }
 
 #define SMALL(low, high)                                                                           \
-    .low_bits = low, .high_bits = high, .group = 32, .blocks = 4, .block_weights = 32
+    .low_bits = low, .high_bits = high, .group = 32, .chunk = 128, .block_weights = 32
 #define SUPER(low, high, weights)                                                                  \
-    .low_bits = low, .high_bits = high, .group = weights, .blocks = 1, .block_weights = 256
+    .low_bits = low, .high_bits = high, .group = weights, .chunk = 256, .block_weights = 256
 #define PRODUCT(name, ...)                                                                         \
     static void product_##name(float *y, size_t y_stride, const struct weights *w,                 \
                                const struct activations *x, size_t row_begin, size_t row_end)      \
