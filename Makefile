@@ -27,15 +27,15 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-st
 # -ffp-contract=off: a fused multiply-add would make printed doubles depend on the compiler.
 CPPFLAGS += -I. -D_GNU_SOURCE -DMEMWALL_VERSION='"$(VERSION)"'
 CFLAGS   += -std=c11 $(OPTIMISE) $(WARN) -ffp-contract=off -fno-math-errno -pthread
-LDLIBS   += -lcsv -lyaml -ljansson -lgsl -lgslcblas -lm -lpthread
+LDLIBS   += -lcsv -lyaml -ljansson -lgsl -lgslcblas -luring -lm -lpthread
 
 # What Debian packages the build, the tests and the figures need.
-PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev libcmocka-dev \
+PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev liburing-dev libcmocka-dev \
             libpcg-cpp-dev clang clang-format
 
 # A folder is a module; a new .c file in one of them is built without touching this file.
 FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline validate \
-           kernels/formats kernels/isa
+           kernels/formats kernels/isa kernels/loader kernels/store
 # Files of one instruction set are named for it; those of other architectures than the compiler's are left out.
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 ISAS_x86_64  := avx2 avx512
@@ -49,7 +49,8 @@ FLAGS_neon   := -march=armv8.2-a+dotprod+fp16
 LIB_SRC := $(filter-out $(FOREIGN),$(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c))))
 # Kernels written once over the sixteen lanes of lanes_ISA.h, and compiled for each instruction set.
 LANE_SRC := $(sort $(wildcard kernels/isa/lanes/*.c))
-LANE_OBJ := $(foreach i,$(ISAS),$(LANE_SRC:%.c=$(BUILD)/%.$(i).o))
+LANE_ISAS := $(foreach i,$(ISAS),$(if $(wildcard kernels/isa/lanes_$(i).h),$(i)))
+LANE_OBJ := $(foreach i,$(LANE_ISAS),$(LANE_SRC:%.c=$(BUILD)/%.$(i).o))
 CLI_SRC := $(sort $(wildcard cli/*.c))
 TEST_SRC := $(sort $(wildcard tests/test_*.c))
 TEST_CXX := $(sort $(wildcard tests/*.cc))
