@@ -188,8 +188,11 @@ static enum status read_decisions(struct sim_inputs *in, struct args *a, struct 
     if (st == ST_OK)
         st = prefetch_options_read(a, &s->prefetch, &s->prefetch_distance, &s->prefetch_experts_max,
                                    &s->prefetch_bytes_max, dg);
-    if (st == ST_OK && !args_given(a, "prefetch"))
+    if (st == ST_OK && !args_given(a, "prefetch")) {
         s->prefetch = prefetch_policy_find(in->profile->prefetch);
+        s->prefetch_distance = (uint32_t)in->profile->prefetch_distance.amount;
+        s->prefetch_experts_max = (uint32_t)in->profile->prefetch_experts.amount;
+    }
     s->scope = (enum scope)(args_given(a, "scope") ? args_count(a, "scope")
                                                    : (uint64_t)in->profile->scope);
     s->evict = (enum evict_when)(args_given(a, "evict") ? args_count(a, "evict")

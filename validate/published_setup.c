@@ -171,6 +171,7 @@ static enum status set_policy(struct published_run *r, const struct published_ro
     const char *ahead = *row->prefetch ? row->prefetch : r->profile->prefetch;
     s->prefetch = is(ahead, "none") ? NULL : prefetch_policy_find(ahead);
     s->prefetch_distance = (uint32_t)r->profile->prefetch_distance.amount;
+    s->prefetch_experts_max = (uint32_t)r->profile->prefetch_experts.amount;
     if (s->policy && (is(ahead, "none") || s->prefetch))
         return ST_OK;
     return diag_set(dg, ST_MISSING, "no policy '%s' or no prefetcher '%s'", name, ahead);

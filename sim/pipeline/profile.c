@@ -71,7 +71,7 @@ static const struct yaml_field profile_fields[] = {
     CHOICE(evict, evict_names, "before or after"),
     TEXT(prefetch, "prefetcher, or none"),
     COUNT(prefetch_distance, 1, "layers ahead"),
-    COUNT(prefetch_experts, 0, "from one prediction"),
+    COUNT(prefetch_experts, 0, "from one prediction; 0: as many as a token chooses"),
     TIME(predict, "kernel time that one prediction of gate or heads takes"),
     COUNT(lanes, 1, "reads in flight"),
     COUNT(pieces, 1, "reads an expert takes"),

@@ -49,7 +49,7 @@ struct engine_profile {
     int evict;                      /* enum evict_when */
     const char *prefetch;           /* a prefetcher, or "none" */
     struct value prefetch_distance; /* layers ahead */
-    struct value prefetch_experts;  /* from one prediction */
+    struct value prefetch_experts;  /* from one prediction; 0: as many as a token chooses */
     struct value predict; /* what running a later router early takes from the kernels, a layer */
 
     struct value lanes;       /* reads in flight */
