@@ -1,5 +1,5 @@
-/* load_queue.c -- the loader's books: what is queued, what is in flight, what went wrong. No system call
- * but looking at the clock and, when a load has landed, at its files. */
+/* load_queue.c -- the loader's books: what is queued, what is in flight, what went wrong. No
+ * system call but looking at the clock and, when a load has landed, at its files. */
 #include "kernels/loader/load_queue.h"
 
 #include <assert.h>
@@ -109,7 +109,11 @@ void load_queue_forget(struct load_queue *q, uint32_t load)
 
 void load_queue_drop_queued(struct load_queue *q)
 {
-    q->queued[LOAD_DEMAND].first = q->queued[LOAD_PREFETCH].first = LOAD_NONE;
+    for (int class_of = LOAD_DEMAND; class_of <= LOAD_PREFETCH; class_of++) {
+        for (uint32_t i = q->queued[class_of].first; i != LOAD_NONE; i = q->entry[i].next)
+            q->entry[i].state = LOAD_ISSUED;
+        q->queued[class_of].first = LOAD_NONE;
+    }
 }
 
 uint64_t load_queue_blocks(const struct load_queue *q, const struct load_piece *piece,
@@ -239,6 +243,7 @@ bool load_queue_deliver(struct load_queue *q, uint32_t flight)
 {
     struct flight *f = &q->flight[flight];
     struct load_entry *e = &q->entry[f->load];
+    f->bytes = 0;
     f->next = q->free_flight;
     q->free_flight = flight;
     q->in_flight--;

@@ -1,8 +1,9 @@
-/* load_queue.h -- inside of the loader, for its backends: loads, their reads in flight, and the books.
+/* load_queue.h -- inside of the loader, for its backends: loads, their reads in flight, and the
+ * books.
  *
  * A backend takes the next read (load_queue_next), makes the system do it, shows the result
- * (load_queue_result), reads on if told so, waits until the read is due and delivers it. All functions
- * are called with the loader's lock held and never sleep.
+ * (load_queue_result), reads on if told so, waits until the read is due and delivers it. All
+ * functions are called with the loader's lock held and never sleep.
  */
 #ifndef KERNELS_LOADER_LOAD_QUEUE_H
 #define KERNELS_LOADER_LOAD_QUEUE_H
@@ -17,7 +18,7 @@ struct flight {
     uint32_t load, piece, next;
     uint32_t tries;     /* without progress */
     uint64_t file_from; /* first byte of the first block */
-    uint64_t bytes;     /* whole blocks */
+    uint64_t bytes;     /* whole blocks; 0: not in flight */
     uint64_t need;      /* bytes from file_from until the payload's end */
     uint64_t got;
     char *to;            /* where file_from goes */
@@ -34,8 +35,8 @@ struct load_entry {
     uint32_t next; /* in its queue, or among the free */
     uint32_t pieces_issued, in_flight;
     struct load_report report;
-    int error;              /* errno of the first failure */
-    const char *failure;    /* or what else went wrong; NULL: nothing */
+    int error;           /* errno of the first failure */
+    const char *failure; /* or what else went wrong; NULL: nothing */
     uint32_t failed_piece;
     uint64_t failed_offset; /* in the file */
 };
@@ -70,8 +71,8 @@ void load_queue_drop_queued(struct load_queue *q);           /* none of them is 
 
 /* The next read, or LOAD_NONE: nothing queued, or `depth` in flight. */
 uint32_t load_queue_next(struct load_queue *q);
-/* What the system said: bytes read, or -errno. True: to be read on, from file_from + got. False: over;
- * due_ns is set. */
+/* What the system said: bytes read, or -errno. True: to be read on, from file_from + got. False:
+ * over; due_ns is set. */
 bool load_queue_result(struct load_queue *q, uint32_t flight, int64_t result);
 /* A read that is over and due. True if its load has thereby landed. */
 bool load_queue_deliver(struct load_queue *q, uint32_t flight);

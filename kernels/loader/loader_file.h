@@ -1,9 +1,10 @@
 /* loader_file.h -- a weight file that is read past the page cache, and watched for being changed.
  *
- * What the file was when it was opened (device, inode, size, time of last change) is kept; after each
- * load the path is looked at again. A file that was written to, truncated, replaced or removed under
- * the run is an error from then on, even where an open descriptor would still show the old bytes. Writes
- * through a mapping show late, when the kernel stamps the time; against those only checksums help.
+ * What the file was when it was opened (device, inode, size, time of last change) is kept; after
+ * each load the path is looked at again. A file that was written to, truncated, replaced or removed
+ * under the run is an error from then on, even where an open descriptor would still show the old
+ * bytes. Writes through a mapping show late, when the kernel stamps the time; against those only
+ * checksums help.
  */
 #ifndef KERNELS_LOADER_LOADER_FILE_H
 #define KERNELS_LOADER_LOADER_FILE_H

@@ -14,8 +14,8 @@ struct loader_backend {
     enum status (*start)(struct loader_io *io, const struct loader_io_setup *s, struct diag *dg);
     void (*stop)(struct loader_io *io);  /* waits for what is in flight, not for what is queued */
     void (*files)(struct loader_io *io); /* a file was added */
-    /* With the lock held. work: something was queued; reaps and issues without sleeping. sleep: until
-     * something may have landed; gives the lock away meanwhile. */
+    /* With the lock held. work: something was queued; reaps and issues without sleeping. sleep:
+     * until something may have landed; gives the lock away meanwhile. */
     void (*work)(struct loader_io *io);
     void (*sleep)(struct loader_io *io);
 };

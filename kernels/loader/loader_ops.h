@@ -1,9 +1,9 @@
 /* loader_ops.h -- the calls through which the loader touches the world, in one table.
  *
- * Production code passes NULL for loader_ops_system. A test passes its own table, so that a read can end
- * short, with EIO or with EAGAIN, a file can change, and a ring can be refused, on a sound machine.
- * `self` of the table goes to each call. Results are those of the system calls, errors in errno, but for
- * the three ring calls, which return -errno as liburing does.
+ * Production code passes NULL for loader_ops_system. A test passes its own table, so that a read
+ * can end short, with EIO or with EAGAIN, a file can change, and a ring can be refused, on a sound
+ * machine. `self` of the table goes to each call. Results are those of the system calls, errors in
+ * errno, but for the three ring calls, which return -errno as liburing does.
  */
 #ifndef KERNELS_LOADER_LOADER_OPS_H
 #define KERNELS_LOADER_LOADER_OPS_H
