@@ -268,7 +268,7 @@ static inline vi lanes_dot4(vi sum, vb codes, const int8_t bytes[4], int bias_lo
     return _mm512_dpbusd_epi32(sum, codes, _mm512_set1_epi32(four));
 }
 
-/* A macro: gcc drops calls of a function that does nothing but prefetch. */
-#define lanes_prefetch(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
+/* Into the second-level cache. A macro: gcc drops calls of a function that does nothing but prefetch. */
+#define lanes_prefetch(p) _mm_prefetch((const char *)(p), _MM_HINT_T1)
 
 #endif

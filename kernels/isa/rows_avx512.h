@@ -15,8 +15,13 @@
 
 #define ROWS_AT_ONCE   4
 #define TOKENS_AT_ONCE 4
-/* A macro: gcc drops calls of a function that does nothing but prefetch. */
-#define PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
+
+/* Four rows are four streams that the hardware does not follow from row to row, so the next rows are asked for, in
+ * the order of their addresses and far enough ahead that they come into the second-level cache. (Into the first
+ * level a core has too few requests at a time: that reached 0.40 of the read rate where this reaches 0.80.)
+ * A macro, because gcc drops calls of a function that does nothing but prefetch. */
+#define AHEAD_BYTES 8192
+#define PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T1)
 
 typedef void rows_step_fn(int tokens, __m512 sums[], const uint8_t *const row[ROWS_AT_ONCE],
                           const struct activation *x, size_t col);
@@ -75,7 +80,7 @@ INLINE void rows_of_tokens(const struct rows_format f, int tokens, float *y, siz
     for (size_t r = 0; r < ROWS_AT_ONCE; r++)
         row[r] = (const uint8_t *)w->data + (first_row + (r < rows ? r : rows - 1)) * row_bytes;
     UNROLL for (int t = 0; t < tokens; t++) sums[t] = _mm512_setzero_ps();
-    const uint8_t *ahead = row[0] + ROWS_AT_ONCE * row_bytes;
+    const uint8_t *ahead = row[0] + ROWS_AT_ONCE * row_bytes + AHEAD_BYTES;
     for (; col + f.step_cols <= w->cols; col += f.step_cols) {
         if (tokens == 1)
             for (size_t i = 0; i < ROWS_AT_ONCE * f.step_bytes; i += 64)

@@ -13,6 +13,8 @@
 
 #define ROWS_AT_ONCE   PACKED_FLOAT_ROWS
 #define TOKENS_AT_ONCE 4
+/* Rows of a file are four streams: the next four are asked for in the order of their addresses. */
+#define AHEAD_BYTES 8192
 
 /* Where the rows of a matrix lie: column c of row r of four at data + r * row_step + c * size +
  * (c * size / 64) * line_step. */
@@ -53,8 +55,12 @@ INLINE void block_of_sums(enum format_id id, int rows, int tokens, float *y, siz
     UNROLL for (int r = 0; r < rows; r++) UNROLL for (int t = 0; t < tokens; t++) sums[r][t] =
         vf_zero();
     size_t col = 0;
+    const uint8_t *ahead = place->data + ROWS_AT_ONCE * place->row_step + AHEAD_BYTES;
     for (; col + 16 <= cols; col += 16) {
         vf values[TOKENS_AT_ONCE];
+        if (tokens == 1 && place->line_step == 0)
+            for (size_t i = 0; i < (size_t)rows * weight_bytes(id) * 16; i += 64)
+                lanes_prefetch(ahead + (size_t)rows * weight_bytes(id) * col + i);
         UNROLL for (int t = 0; t < tokens; t++) values[t] = vf_load(x + (size_t)t * x_stride + col);
         UNROLL for (int r = 0; r < rows; r++)
         {
