@@ -316,7 +316,7 @@ static enum status sim_command(struct args *a, struct diag *dg)
     if (st == ST_OK)
         st = sim_run_with_files(&f, &in, a, dg);
     if (st == ST_OK)
-        st = sim_write_config(&in, a, dg);
+        st = sim_write_config(&in, a, f.result.cache_bytes, dg);
     if (st == ST_OK && in.timeline)
         st = timeline_save(in.timeline, args_text(a, "timeline"), dg);
     if (st == ST_OK) {

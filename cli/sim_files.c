@@ -118,7 +118,57 @@ static void write_value(void *self, const char *path, struct value *v)
     fputs("]", f);
 }
 
-enum status sim_write_config(struct sim_inputs *in, const struct args *a, struct diag *dg)
+static void write_choice(void *self, const char *key, const char *choice)
+{
+    fprintf(self, ",\n  \"%s\": \"%s\"", key, choice);
+}
+
+static uint64_t chosen(uint64_t option, const struct value *of_profile)
+{
+    return option || !of_profile->given ? option : of_profile->amount;
+}
+
+/* What the command line and the profile together make of the run. 0 in threads is the device's number, in
+ * memory_bytes the capacity less the reserve, in prefetch_experts the number a token chooses. */
+static void write_run(FILE *f, const struct sim_inputs *in, uint64_t cache_bytes)
+{
+    const struct pipeline_setup *s = &in->setup;
+    const struct engine_profile *p = in->profile;
+    int overlap = s->overlap >= 0 ? s->overlap : p->overlap;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counts[] = {{"tokens", s->tokens},
+                  {"prompt_tokens", s->prompt_tokens},
+                  {"warmup", s->warmup},
+                  {"requests", s->requests},
+                  {"batch", s->batch},
+                  {"draft", s->draft},
+                  {"context", s->context},
+                  {"cache_bytes", cache_bytes},
+                  {"memory_bytes", s->memory_bytes},
+                  {"lanes", chosen(s->lanes, &p->lanes)},
+                  {"pieces", chosen(s->pieces, &p->pieces)},
+                  {"threads", chosen(s->threads, &p->threads)},
+                  {"state_bits", s->state_bits},
+                  {"prefetch_distance", s->prefetch_distance},
+                  {"prefetch_experts", s->prefetch_experts_max},
+                  {"prefetch_budget_bytes", s->prefetch_bytes_max},
+                  {"jitter_e3", s->jitter_e3},
+                  {"given_compute_ns", s->given_compute_ns},
+                  {"given_io_ns", s->given_io_ns},
+                  {"applications", s->pressure_count}};
+    fprintf(f, "\"run\": {\"overlap\": \"%s\", \"unit\": ",
+            overlap == OVERLAP_EXPERT ? "expert" : "serial");
+    json_write_text(f, s->unit ? s->unit : "");
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        fprintf(f, ",\n  \"%s\": %" PRIu64, counts[i].name, counts[i].value);
+    fprintf(f, ",\n  \"hit_ratio\": %.9f, \"acceptance\": %.9f}", (double)s->hit_ratio / 1e9,
+            (double)s->acceptance / 1e9);
+}
+
+enum status sim_write_config(struct sim_inputs *in, const struct args *a, uint64_t cache_bytes,
+                             struct diag *dg)
 {
     struct outfile *file;
     const struct pipeline_setup *s = &in->setup;
@@ -140,13 +190,16 @@ enum status sim_write_config(struct sim_inputs *in, const struct args *a, struct
     json_write_text(f, s->trace ? args_text(a, "trace") : in->preset ? in->preset->name : "fixed");
     fprintf(f,
             ", \"policy\": \"%s\", \"scope\": \"%s\", \"evict\": \"%s\", \"prefetch\": \"%s\", "
-            "\"seed\": %" PRIu64 ",\n \"device\": {\"name\": ",
+            "\"seed\": %" PRIu64 ",\n ",
             s->policy->name, scope_names[s->scope], evict_names[s->evict], sim_prefetch_label(in),
             s->seed);
+    write_run(f, in, cache_bytes);
+    fprintf(f, ",\n \"device\": {\"name\": ");
     json_write_text(f, s->device->name);
     device_each_value(s->device, write_value, f);
     fprintf(f, "},\n \"profile\": {\"name\": ");
     json_write_text(f, in->profile->name);
+    profile_each_choice(in->profile, write_choice, f);
     profile_each_value(in->profile, write_value, f);
     fprintf(f, "}}\n");
     return outfile_commit(file, dg);

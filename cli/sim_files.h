@@ -24,8 +24,9 @@ const char *sim_prefetch_label(const struct sim_inputs *in);
 /* Runs, and writes --tokens-out, --layers-out and --resources-out; none of them if the run fails. */
 MUST_CHECK enum status sim_run_with_files(struct forecast *out, struct sim_inputs *in,
                                           const struct args *a, struct diag *dg);
-/* --config-out: every value of the run with its kind and source. */
+/* --config-out: every choice of the run, and every value with its kind and source. `cache_bytes` is what the
+ * cache came to be. */
 MUST_CHECK enum status sim_write_config(struct sim_inputs *in, const struct args *a,
-                                        struct diag *dg);
+                                        uint64_t cache_bytes, struct diag *dg);
 
 #endif

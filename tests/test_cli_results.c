@@ -429,6 +429,27 @@ static void a_faster_drive_never_slows_a_plan(void **state)
     }
 }
 
+static void the_configuration_of_a_run_has_every_choice_it_was_made_of(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {
+        "\"hit_ratio\": 0.250000000",  "\"tokens\": 3",        "\"lanes\": 7",
+        "\"cache_bytes\": 1073741824", "\"io\": \"buffered\"", "\"loader_shares_cores\": \"true\"",
+        "\"readahead\": [\"4 MiB\""};
+    struct run r = run_on("sim --model qwen3-30b-a3b --quant q4_k_m --device oneplus-15r --profile "
+                          "bigmoeonedge --routing fixed:0.25 --cache 1GiB --tokens 3 --prompt 0 "
+                          "--draws 0 --lanes 7 --set profile.io=buffered --set "
+                          "profile.readahead=4MiB --config-out @",
+                          temp_path("config.json"));
+    run_free(&r);
+    size_t bytes;
+    char *text = read_whole(temp_path("config.json"), &bytes);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(text, parts[i]))
+            fail_msg("%s is not in %s", parts[i], text);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,6 +476,7 @@ int main(void)
         cmocka_unit_test(plan_says_on_one_screen_what_binds_and_what_would_help),
         cmocka_unit_test(a_plan_in_json_has_its_rate_within_its_interval),
         cmocka_unit_test(a_faster_drive_never_slows_a_plan),
+        cmocka_unit_test(the_configuration_of_a_run_has_every_choice_it_was_made_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

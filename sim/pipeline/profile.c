@@ -290,3 +290,14 @@ void profile_each_value(struct engine_profile *p, profile_value_fn *fn, void *se
         if (f->type == YAML_TYPE_VALUE)
             fn(self, f->key, (struct value *)((char *)p + f->offset));
 }
+
+void profile_each_choice(const struct engine_profile *p, profile_choice_fn *fn, void *self)
+{
+    for (const struct yaml_field *f = profile_fields; f->key; f++) {
+        const void *at = (const char *)p + f->offset;
+        if (f->type == YAML_TYPE_CHOICE)
+            fn(self, f->key, f->choices[*(const int *)at]);
+        else if (f->type == YAML_TYPE_FLAG)
+            fn(self, f->key, *(const bool *)at ? "true" : "false");
+    }
+}

@@ -99,5 +99,8 @@ MUST_CHECK enum status profile_names(struct arena *arena, const char *catalogue,
  * drawing the inputs of an interval. */
 typedef void profile_value_fn(void *self, const char *key, struct value *v);
 void profile_each_value(struct engine_profile *p, profile_value_fn *fn, void *self);
+/* The same for keys that choose (overlap, io, ...) and flags, as the file writes them. */
+typedef void profile_choice_fn(void *self, const char *key, const char *choice);
+void profile_each_choice(const struct engine_profile *p, profile_choice_fn *fn, void *self);
 
 #endif
