@@ -7,12 +7,12 @@
 #include <stdlib.h>
 
 #ifdef __has_feature
-#define CLANG_ASAN __has_feature(address_sanitizer)
+#define CLANG_ASAN (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
 #else
 #define CLANG_ASAN 0
 #endif
 
-#if defined __SANITIZE_ADDRESS__ || CLANG_ASAN
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || CLANG_ASAN
 
 bool allocations_counted(void)
 {
