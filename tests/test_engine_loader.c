@@ -596,6 +596,44 @@ static void a_ring_that_stays_busy_fails_the_loads_in_the_end(void **state)
     stop(&b);
 }
 
+static uint32_t large_block(void *self, const char *path)
+{
+    (void)self;
+    return strstr(path, "large") ? 8192 : 512;
+}
+
+static void pieces_of_files_with_unequal_blocks_share_a_room(void **state)
+{
+    (void)state;
+    EACH_BACKEND(backend)
+    {
+        struct bench b;
+        uint32_t large, ticket;
+        uint64_t payload[2];
+        start_world(&b);
+        const char *path = temp_path("large.bin");
+        assert_int_equal(link(b.path, path), 0);
+        b.world.ops.direct_align = large_block;
+        assert_ok(store_new(&b.store, ARENA_BYTES, 8192, 256, &dg));
+        struct loader_io_setup s = setup_of(&b, backend, 4);
+        start_with(&b, &s, true);
+        assert_ok(loader_io_add_file(b.io, path, true, &large, &dg));
+        struct load l = {.piece_count = 2};
+        l.piece[0] = (struct load_piece){b.file, 513, 100};
+        l.piece[1] = (struct load_piece){large, 5000, 100000};
+        l.room_bytes = loader_io_layout(b.io, l.piece, 2, payload);
+        assert_int_equal(loader_io_block_bytes(b.io), 8192);
+        assert_int_equal(payload[1], 8192 + 5000);
+        assert_true(store_take(b.store, 0, l.room_bytes));
+        l.room = store_address(b.store, 0);
+        assert_ok(loader_io_submit(b.io, &l, &ticket, &dg));
+        assert_ok(loader_io_wait(b.io, ticket, NULL, &dg));
+        expect_payload(&b, &l);
+        unlink(path);
+        stop(&b);
+    }
+}
+
 static void a_failed_first_read_or_a_missing_file_is_named(void **state)
 {
     struct bench b;
@@ -894,6 +932,7 @@ int main(void)
         cmocka_unit_test(without_a_ring_threads_read_and_the_note_says_so),
         cmocka_unit_test(a_ring_that_refuses_to_submit_fails_the_loads),
         cmocka_unit_test(a_ring_that_stays_busy_fails_the_loads_in_the_end),
+        cmocka_unit_test(pieces_of_files_with_unequal_blocks_share_a_room),
         cmocka_unit_test(a_failed_first_read_or_a_missing_file_is_named),
         cmocka_unit_test(every_allocation_fails_once_and_is_reported),
         cmocka_unit_test(a_limited_rate_holds_within_five_per_cent),

@@ -89,6 +89,16 @@ void loader_io_free(struct loader_io *io)
     free(io);
 }
 
+/* All files are read in the largest block of any, so that pieces of several can share a room. */
+static void share_block(struct load_queue *q)
+{
+    uint32_t block = 0;
+    for (uint32_t i = 0; i < q->file_count; i++)
+        block = q->file[i].block_bytes > block ? q->file[i].block_bytes : block;
+    for (uint32_t i = 0; i < q->file_count; i++)
+        q->file[i].block_bytes = block;
+}
+
 enum status loader_io_add_file(struct loader_io *io, const char *path, bool direct, uint32_t *file,
                                struct diag *dg)
 {
@@ -103,8 +113,15 @@ enum status loader_io_add_file(struct loader_io *io, const char *path, bool dire
         loader_io_remark(io, "%s: no direct reads here (%s): through the page cache", path,
                          strerror(why));
     *file = q->file_count++;
+    share_block(q);
     io->backend->files(io);
     return ST_OK;
+}
+
+uint32_t loader_io_block_bytes(const struct loader_io *io)
+{
+    assert(io->queue.file_count > 0);
+    return io->queue.file[0].block_bytes;
 }
 
 uint64_t loader_io_layout(const struct loader_io *io, const struct load_piece *piece,

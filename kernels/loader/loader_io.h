@@ -71,7 +71,7 @@ struct load {
     uint32_t layer, expert; /* for messages */
     uint32_t piece_count;   /* 1..LOADER_PIECES_MAX */
     struct load_piece piece[LOADER_PIECES_MAX];
-    void *room; /* aligned to LOADER_ROOM_ALIGN; stays valid until the load was waited for */
+    void *room; /* aligned to loader_io_block_bytes; stays valid until the load was waited for */
     size_t room_bytes;
 };
 
@@ -80,8 +80,6 @@ struct load_report {
     uint64_t payload_bytes, device_bytes; /* device bytes are whole blocks */
     uint64_t submitted_ns, issued_ns, landed_ns;
 };
-
-#define LOADER_ROOM_ALIGN 4096u /* or a file's block, where that is larger */
 
 struct loader_io;
 
@@ -96,6 +94,9 @@ void loader_io_free(struct loader_io *io);
  * than LOADER_FILES_MAX. */
 MUST_CHECK enum status loader_io_add_file(struct loader_io *io, const char *path, bool direct,
                                           uint32_t *file, struct diag *dg);
+
+/* The device's block: what rooms must be aligned to, once all files are open; the largest of all. */
+uint32_t loader_io_block_bytes(const struct loader_io *io);
 
 /* Where the payload of each piece will start, relative to the room; returns the bytes the room
  * needs: per piece at most two blocks more than its payload. */
