@@ -99,12 +99,6 @@ static inline vf vf_fma(vf a, vf b, vf c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
-/* c - a * b */
-static inline vf vf_fnma(vf a, vf b, vf c)
-{
-    return _mm512_fnmadd_ps(a, b, c);
-}
-
 static inline vf vf_negate(vf x)
 {
     return _mm512_xor_ps(x, _mm512_set1_ps(-0.0f));
