@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#define TIMER_LATE_NS_MAX 250000u /* of a sleeping thread, usually */
+
 uint64_t load_queue_now_ns(void)
 {
     struct timespec t;
@@ -135,16 +137,25 @@ static uint64_t place_of(const struct load_queue *q, const struct load *load, ui
     return place;
 }
 
-static uint64_t turn_in_pipe(struct load_queue *q, uint64_t now_ns, uint64_t bytes)
+static uint64_t turn_in_pipe(struct load_queue *q, uint64_t when_ns, uint64_t bytes)
 {
     if (q->limit_rate_Bps == 0)
         return 0;
     unsigned __int128 nano_bytes = (unsigned __int128)bytes * 1000000000u + q->limit_rate_Bps - 1;
-    uint64_t start = q->pipe_free_ns > now_ns ? q->pipe_free_ns : now_ns;
+    uint64_t start = q->pipe_free_ns > when_ns ? q->pipe_free_ns : when_ns;
     return q->pipe_free_ns = start + (uint64_t)(nano_bytes / q->limit_rate_Bps);
 }
 
-static void issue(struct load_queue *q, struct load_entry *e, struct flight *f)
+/* When the emulated device could have had this read: not later than now because a timer was late,
+ * but neither as if the host had never stalled. */
+static uint64_t ready_ns(uint64_t now_ns, uint64_t submitted_ns, uint64_t place_free_ns)
+{
+    uint64_t ready = submitted_ns > place_free_ns ? submitted_ns : place_free_ns;
+    return ready + TIMER_LATE_NS_MAX > now_ns ? ready : now_ns - TIMER_LATE_NS_MAX;
+}
+
+static void issue(struct load_queue *q, struct load_entry *e, struct flight *f,
+                  uint64_t place_free_ns)
 {
     uint64_t now = load_queue_now_ns(), skip;
     const struct load_piece *piece = &e->load.piece[f->piece];
@@ -152,7 +163,7 @@ static void issue(struct load_queue *q, struct load_entry *e, struct flight *f)
     f->file_from = piece->offset_bytes - skip;
     f->need = skip + piece->bytes;
     f->to = (char *)e->load.room + place_of(q, &e->load, f->piece);
-    f->turn_ns = turn_in_pipe(q, now, f->bytes);
+    f->turn_ns = turn_in_pipe(q, ready_ns(now, e->report.submitted_ns, place_free_ns), f->bytes);
     if (e->pieces_issued++ == 0)
         e->report.issued_ns = now;
     e->report.device_bytes += f->bytes;
@@ -168,9 +179,10 @@ uint32_t load_queue_next(struct load_queue *q)
     if (load == LOAD_NONE || i == LOAD_NONE)
         return LOAD_NONE;
     struct load_entry *e = &q->entry[load];
+    uint64_t place_free_ns = q->flight[i].due_ns;
     q->free_flight = q->flight[i].next;
     q->flight[i] = (struct flight){.load = load, .piece = e->pieces_issued, .next = LOAD_NONE};
-    issue(q, e, &q->flight[i]);
+    issue(q, e, &q->flight[i], place_free_ns);
     if (e->pieces_issued == e->load.piece_count) {
         remove_queued(q, load);
         e->state = LOAD_ISSUED;

@@ -23,8 +23,8 @@
  * `add_latency_ns` is added to each read, side by side for reads in flight. A read counts as landed
  * at the later of its true end and its turn in the pipe, plus the added latency, and keeps its
  * place of the `depth` until then. So this emulates a device that is slower, never one that is
- * faster. The pipe counts the bytes of whole blocks. Sleeping is as exact as the system's timers
- * (some 60 us late).
+ * faster. The pipe counts the bytes of whole blocks. A wake-up that is late (at most 250 us)
+ * does not delay the turn of a read that was queued already; a longer stall of the host does.
  *
  * Faults. What the system delivers short is read on from where it ended; EAGAIN and EINTR are tried
  * again; both at most LOADER_TRIES_MAX times without progress. Everything else (EIO, the file ends
@@ -95,7 +95,7 @@ void loader_io_free(struct loader_io *io);
 MUST_CHECK enum status loader_io_add_file(struct loader_io *io, const char *path, bool direct,
                                           uint32_t *file, struct diag *dg);
 
-/* The device's block: what rooms must be aligned to, once all files are open; the largest of all. */
+/* The block of the device: what rooms must be aligned to; the largest of all files, once open. */
 uint32_t loader_io_block_bytes(const struct loader_io *io);
 
 /* Where the payload of each piece will start, relative to the room; returns the bytes the room
