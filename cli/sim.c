@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const drive_names[] = {"striped", "mirrored", NULL}; /* enum array_layout */
 static const char *const when_names[] = {"ordered", "idle", NULL};
 static const char *const overlap_names[] = {"serial", "expert", NULL};
 
@@ -43,7 +44,11 @@ static const struct option options[] = {
      "ordered", when_names, 0, 0, false},
     {"overlap", OPTION_CHOICE, "serial|expert", "what waits for what (the profile's)", NULL,
      overlap_names, 0, 0, false},
-    {"threads", OPTION_COUNT, "N", "compute threads (the profile's)", NULL, NULL, 1, 4096, false},
+    {"drives", OPTION_CHOICE, "striped|mirrored",
+     "several drives: a read is shared among them, or each has all bytes and the idlest reads",
+     "striped", drive_names, 0, 0, false},
+    {"threads", OPTION_COUNT, "N",
+     "compute threads, a kernel's weight against reads where they share the DRAM (the profile's)", NULL, NULL, 1, 4096, false},
     {"tokens", OPTION_COUNT, "N", "decode tokens at most", "64", NULL, 1, 10000000, false},
     {"prompt", OPTION_COUNT, "N", "prompt tokens of made-up routing", "32", NULL, 0, 10000000,
      false},
@@ -60,7 +65,7 @@ static const struct option options[] = {
      false},
     {"given-compute", OPTION_TEXT, "TIME", "compute time of one token, measured elsewhere: 0.123s",
      NULL, NULL, 0, 0, false},
-    {"given-io", OPTION_TEXT, "TIME", "flash time of one token, measured elsewhere", NULL, NULL, 0,
+    {"given-io", OPTION_TEXT, "TIME", "flash time of all experts of one token, measured elsewhere; hits shorten it", NULL, NULL, 0,
      0, false},
     {"jitter", OPTION_COUNT, "N", "standard deviation of the read latency, in parts per 1000", "0",
      NULL, 0, 1000, false},
@@ -120,6 +125,8 @@ static void sim_inputs_free(struct sim_inputs *in)
     free(in->pressure);
 }
 
+#define GIVEN_TIME_MAX UINT64_C(86400000000000) /* a day for one token */
+
 static enum status read_time(uint64_t *ns, const struct args *a, const char *option,
                              struct diag *dg)
 {
@@ -129,6 +136,9 @@ static enum status read_time(uint64_t *ns, const struct args *a, const char *opt
         return ST_OK;
     if (quantity_parse(ns, DIM_TIME, args_text(a, option), QUANTITY_UNIT_REQUIRED, &why) != ST_OK)
         return diag_set(dg, ST_USAGE, "--%s: %s", option, why.text);
+    if (*ns == 0 || *ns > GIVEN_TIME_MAX)
+        return diag_set(dg, ST_USAGE, "--%s: above 0 and at most a day is expected, not '%s'", option,
+                        args_text(a, option));
     return ST_OK;
 }
 
@@ -205,15 +215,50 @@ static uint64_t given_or_zero(const struct args *a, const char *option)
     return args_given(a, option) ? args_count(a, option) : 0;
 }
 
+/* The profile, with what options say about it: they are short for edits of its keys. */
+static enum status load_profile(struct sim_inputs *in, const struct args *a, struct diag *dg)
+{
+    char folder[CATALOGUE_PATH_MAX], copies[32];
+    const char **edit = calloc(in->scenario.profile_count + 2, sizeof *edit);
+    size_t count = in->scenario.profile_count;
+    if (!edit)
+        return diag_no_memory(dg);
+    if (count)
+        memcpy(edit, in->scenario.profile, count * sizeof *edit);
+    snprintf(copies, sizeof copies, "copies=%" PRIu64, args_count(a, "copies"));
+    if (args_given(a, "copies"))
+        edit[count++] = copies;
+    if (args_given(a, "dense"))
+        edit[count++] = args_count(a, "dense") == 1 ? "dense=streamed" : "dense=resident";
+    enum status st = profile_load(&in->profile, args_text(a, "profile"),
+                                  catalogue_dir(folder, sizeof folder, "sim/pipeline/profiles"), edit,
+                                  count, dg);
+    free(edit);
+    return st;
+}
+
+/* What is taken and then has no effect. */
+static void say_what_is_idle(const struct sim_inputs *in, const struct args *a)
+{
+    static const char *const made_up[] = {"prompt", "requests", "top-k"};
+    for (size_t i = 0; in->trace && i < sizeof made_up / sizeof *made_up; i++)
+        if (args_given(a, made_up[i]))
+            say("--%s has no effect: the trace says what is run", made_up[i]);
+    if (args_given(a, "cache") && in->setup.policy->keeps_nothing)
+        say("--cache has no effect: policy %s keeps no expert; --policy lru or another does",
+            in->setup.policy->name);
+    if (args_given(a, "acceptance") && args_count(a, "draft") == 0)
+        say("--acceptance has no effect: --draft says how many tokens are drafted");
+    if (args_given(a, "prefetch") && in->setup.prefetch && !in->trace && !in->preset)
+        say("--prefetch has no effect: a fixed hit ratio names no expert");
+}
+
 static enum status load_inputs(struct sim_inputs *in, struct args *a, struct diag *dg)
 {
-    char folder[CATALOGUE_PATH_MAX];
     struct pipeline_setup *s = &in->setup;
     enum status st = scenario_load_model(&in->scenario, a, args_text(a, "model"), dg);
     if (st == ST_OK)
-        st = profile_load(&in->profile, args_text(a, "profile"),
-                          catalogue_dir(folder, sizeof folder, "sim/pipeline/profiles"),
-                          in->scenario.profile, in->scenario.profile_count, dg);
+        st = load_profile(in, a, dg);
     if (st == ST_OK)
         st = load_routing(in, a, dg);
     if (st == ST_OK)
@@ -231,6 +276,9 @@ static enum status load_inputs(struct sim_inputs *in, struct args *a, struct dia
     s->pressure = in->pressure;
     s->timeline = in->timeline;
     s->prefetch_timed = args_count(a, "prefetch-when") == 1;
+    if (st == ST_OK)
+        say_what_is_idle(in, a);
+    s->drives = (enum array_layout)args_count(a, "drives");
     s->warmup = args_count(a, "warmup");
     s->requests = args_count(a, "requests");
     s->batch = (uint32_t)args_count(a, "batch");
@@ -322,7 +370,10 @@ static enum status sim_command(struct args *a, struct diag *dg)
     if (st == ST_OK) {
         if (f.result.cut)
             say("prefill chunks that did not fit the cache were cut into smaller ones");
-        if (f.result.tokens < in.setup.tokens)
+        if (f.result.tokens == 0 && in.setup.warmup)
+            say("no decode token was counted: the warm-up of %" PRIu64 " took all there are",
+                in.setup.warmup);
+        else if (f.result.tokens < in.setup.tokens)
             say("the trace has %" PRIu64 " decode tokens, fewer than asked for", f.result.tokens);
         add_row(r, &in, &f);
         st = report_close(r, dg);

@@ -67,6 +67,11 @@ static enum status open_sides(struct outfile **file, const struct args *a, struc
     for (int i = 0; i < SIDES; i++) {
         if (!args_given(a, sides[i].option))
             continue;
+        for (int j = 0; j < i; j++)
+            if (args_given(a, sides[j].option) &&
+                strcmp(args_text(a, sides[i].option), args_text(a, sides[j].option)) == 0)
+                return diag_set(dg, ST_USAGE, "--%s and --%s write the same file: %s",
+                                sides[j].option, sides[i].option, args_text(a, sides[i].option));
         enum status st = outfile_open(&file[i], args_text(a, sides[i].option), dg);
         if (st != ST_OK)
             return st;
@@ -158,8 +163,9 @@ static void write_run(FILE *f, const struct sim_inputs *in, uint64_t cache_bytes
                   {"given_compute_ns", s->given_compute_ns},
                   {"given_io_ns", s->given_io_ns},
                   {"applications", s->pressure_count}};
-    fprintf(f, "\"run\": {\"overlap\": \"%s\", \"unit\": ",
-            overlap == OVERLAP_EXPERT ? "expert" : "serial");
+    fprintf(f, "\"run\": {\"overlap\": \"%s\", \"drives\": \"%s\", \"unit\": ",
+            overlap == OVERLAP_EXPERT ? "expert" : "serial",
+            s->drives == ARRAY_MIRRORED ? "mirrored" : "striped");
     json_write_text(f, s->unit ? s->unit : "");
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         fprintf(f, ",\n  \"%s\": %" PRIu64, counts[i].name, counts[i].value);

@@ -102,7 +102,7 @@ void accounts_end(struct run *r)
     if (r->setup.given_compute_ns)
         return;
     out->lower_ns = longest(out->lower_ns, time_for(kernel_bytes, r->machine.dram_Bps));
-    out->lower_ns = longest(out->lower_ns, time_for(a.ops, r->machine.reached_ops));
+    out->lower_ns = longest(out->lower_ns, a.ops_ns);
 }
 
 static int by_size(const void *a, const void *b)

@@ -38,11 +38,13 @@ void kernels_of_layer(const struct run *r, uint32_t layer, struct layer_kernels 
                         .ops = fixed_ops(&w),
                         .bytes = fixed_bytes(&w) + w.state_read_bytes + w.state_write_bytes,
                         .calls = 1,
+                        .rows_e3 = 1000 * r->pass.tokens,
                         .fixed_ns = overhead};
     out->shared = (struct kernel){.operation = TIMELINE_SHARED,
                                   .ops = w.ops[GROUP_SHARED_EXPERT],
                                   .bytes = w.weight_bytes[GROUP_SHARED_EXPERT],
-                                  .calls = w.ops[GROUP_SHARED_EXPERT] > 0};
+                                  .calls = w.ops[GROUP_SHARED_EXPERT] > 0,
+                                  .rows_e3 = out->fixed.rows_e3};
     if (!split) {
         out->fixed.ops += out->shared.ops;
         out->fixed.bytes += out->shared.bytes;
@@ -59,21 +61,26 @@ struct kernel kernels_experts(const struct run *r, const struct choice *c, uint3
     struct kernel k = {.operation = TIMELINE_EXPERT, .calls = 1};
     uint64_t expand =
         r->profile->expand_experts ? 16 * r->model->layers[r->layer].expert_params / 8 : 0;
+    uint64_t rows = 0;
     for (uint32_t i = 0; i < count; i++) {
+        rows += c[i].tokens;
         k.ops += c[i].tokens * r->kernels.expert_ops;
         k.bytes += r->kernels.expert_bytes + 2 * expand;
     }
+    k.rows_e3 = count ? 1000 * rows / count : 0;
     return k;
 }
 
 struct kernel kernels_head(const struct run *r)
 {
     struct work w;
-    work_ends(&w, r->model, r->pass.tokens, r->pass.phase == PHASE_DECODE ? r->pass.tokens : 1);
+    uint64_t rows = r->pass.phase == PHASE_DECODE ? r->pass.tokens : 1;
+    work_ends(&w, r->model, r->pass.tokens, rows);
     return (struct kernel){
         .operation = TIMELINE_HEAD,
         .ops = work_ops_total(&w),
         .bytes = work_weight_bytes_total(&w),
         .calls = 1,
+        .rows_e3 = 1000 * rows,
         .fixed_ns = r->profile->token_overhead.given ? r->profile->token_overhead.amount : 0};
 }

@@ -10,6 +10,7 @@
 
 #include "devices/device.h"
 #include "models/model.h"
+#include "sim/pipeline/array.h"
 #include "sim/pipeline/pressure.h"
 #include "sim/pipeline/profile.h"
 #include "sim/pipeline/routing.h"
@@ -72,6 +73,7 @@ struct pipeline_setup {
     bool prefetch_timed; /* guesses wait until the drive has nothing else to do; see timed.h */
     /* knobs; 0: the profile's or the device's */
     uint64_t lanes, pieces, threads;
+    enum array_layout drives; /* of a device that has several */
     int overlap; /* enum overlap, or -1: the profile's */
     uint32_t state_bits;
     uint64_t given_compute_ns, given_io_ns; /* per decode token, from a measurement */

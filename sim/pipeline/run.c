@@ -80,7 +80,9 @@ enum status pipeline_run(struct pipeline_result *out, const struct pipeline_setu
                           (double)r.killed_ns / 1e9);
         else if (r.failure != ST_OK)
             st = diag_no_memory(dg);
-        assert(st != ST_OK || r.over);
+        else if (!r.over)
+            st = diag_set(dg, ST_RANGE,
+                          "the run comes to no end: a rate of the device is too low to move a byte");
     }
     if (st == ST_OK)
         accounts_finish(&r);

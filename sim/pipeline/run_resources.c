@@ -9,7 +9,7 @@ static enum status start_array(struct run *r, struct diag *dg)
         return ST_OK;
     struct array_setup a = {
         .device = r->setup.device,
-        .layout = ARRAY_STRIPED,
+        .layout = r->setup.drives,
         .lanes = (uint32_t)r->lanes,
         .reads_max = (uint32_t)r->lanes + 16,
         .net = r->net,
@@ -33,6 +33,7 @@ static enum status new_unit(struct run *r, const struct machine *m, struct unit 
         .weight = (uint32_t)threads,
         .memory_Bps = fixed_mul_div(m->memory_Bps, share, RATIO_ONE),
         .ops_per_s = m->reached_ops,
+        .gemm_ops_per_s = m->gemm_ops,
         .call_ns = m->call_ns,
         .given_ns = r->setup.given_compute_ns,
     };
@@ -49,11 +50,14 @@ static enum status start_units(struct run *r, struct diag *dg)
 {
     enum status st = new_unit(r, &r->machine, &r->unit, dg);
     r->expert_unit = r->unit;
-    if (st != ST_OK || r->setup.unit || r->profile->site != SITE_CPU || !r->machine.own_memory)
+    const char *host = r->machine.host;
+    if (!host && !r->setup.unit && r->profile->site == SITE_CPU)
+        host = "cpu";
+    if (st != ST_OK || !host || !r->machine.own_memory)
         return st;
     struct machine cpu;
     struct machine_choice choice = {
-        .unit = "cpu", .cards = 1, .rates = RATES_REACHED, .eight_bit = true};
+        .unit = host, .cards = 1, .rates = RATES_REACHED, .eight_bit = true};
     st = machine_init(&cpu, r->setup.device, &choice, dg);
     if (st != ST_OK)
         return st;

@@ -157,11 +157,11 @@ enum status run_start(struct run *r, struct diag *dg)
     r->pieces = r->setup.pieces ? r->setup.pieces : run_amount(&p->pieces, 3);
     r->overlap = r->setup.overlap >= 0 ? (enum overlap)r->setup.overlap : (enum overlap)p->overlap;
     struct machine_choice choice = {
-        .unit = r->setup.unit,
         .cards = 1,
         .rates = RATES_REACHED,
         .eight_bit = true,
     };
+    machine_name_units(&choice, r->setup.unit, r->unit_names);
     enum status st = machine_init(&r->machine, r->setup.device, &choice, dg);
     if (st == ST_OK)
         st = find_shape(r, dg);

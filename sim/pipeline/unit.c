@@ -94,10 +94,21 @@ void unit_charge(struct unit *u, uint64_t cpu_ns)
     u->totals.serial_ns += cpu_ns;
 }
 
+/* Operations/s of this kernel, cool. */
+static uint64_t full_rate(const struct unit *u, const struct kernel *k)
+{
+    return machine_rows_ops(u->setup.ops_per_s, u->setup.gemm_ops_per_s, k->rows_e3);
+}
+
+static uint64_t rate_of(const struct unit *u, const struct kernel *k)
+{
+    return at_speed(u, full_rate(u, k));
+}
+
 uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k)
 {
     uint64_t memory = time_for(k->bytes, at_speed(u, u->setup.memory_Bps)),
-             compute = time_for(k->ops, at_speed(u, u->setup.ops_per_s));
+             compute = time_for(k->ops, rate_of(u, k));
     return (memory > compute ? memory : compute) + k->calls * u->setup.call_ns + k->fixed_ns;
 }
 
@@ -134,7 +145,7 @@ static void finish(struct evq *q, void *self)
 /* The fastest this kernel can draw its bytes, so that its operations keep up. */
 static uint64_t kernel_cap_Bps(const struct unit *u)
 {
-    uint64_t compute_ns = time_for(u->kernel.ops, at_speed(u, u->setup.ops_per_s));
+    uint64_t compute_ns = time_for(u->kernel.ops, rate_of(u, &u->kernel));
     uint64_t cap = compute_ns ? fixed_mul_div(u->kernel.bytes, 1000000000, compute_ns) : UINT64_MAX;
     uint64_t memory_Bps = at_speed(u, u->setup.memory_Bps);
     cap = cap < memory_Bps ? cap : memory_Bps;
@@ -163,6 +174,7 @@ void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self)
     u->self = self;
     u->totals.ops += k->ops;
     u->totals.bytes += k->bytes;
+    u->totals.ops_ns += time_for(k->ops, full_rate(u, k));
     if (u->setup.given_ns) {
         uint64_t share = fixed_mul_div(u->setup.given_ns, unit_estimate_ns(u, k), u->share_ns);
         u->totals.serial_ns += share;
@@ -174,5 +186,5 @@ void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self)
     if (k->bytes > 0)
         after(u, fixed, stream);
     else
-        after(u, fixed + time_for(k->ops, at_speed(u, u->setup.ops_per_s)), finish);
+        after(u, fixed + time_for(k->ops, rate_of(u, k)), finish);
 }

@@ -17,6 +17,7 @@ struct kernel {
     uint64_t ops;
     uint64_t bytes; /* read from the unit's memory */
     uint64_t calls;
+    uint64_t rows_e3;  /* tokens that a weight is multiplied with, parts per 1000; 0: one */
     uint64_t fixed_ns; /* further time that nothing shortens */
 };
 
@@ -25,7 +26,8 @@ struct unit_setup {
     uint32_t memory;     /* resource the weights are read from */
     uint32_t weight;     /* of a kernel against reads, >= 1 */
     uint64_t memory_Bps; /* what this unit draws at most */
-    uint64_t ops_per_s;  /* reached */
+    uint64_t ops_per_s;  /* reached with one token a weight */
+    uint64_t gemm_ops_per_s; /* with many; 0: the same */
     uint64_t call_ns;
     uint64_t given_ns; /* all kernels of one token take this together; 0: not given */
 };
@@ -55,6 +57,7 @@ struct unit_totals {
     uint64_t busy_ns;
     uint64_t serial_ns; /* what the same kernels take alone, and what reads took from the cores */
     uint64_t ops, bytes;
+    uint64_t ops_ns; /* the operations alone, at full speed */
 };
 struct unit_totals unit_totals(const struct unit *u);
 

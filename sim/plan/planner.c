@@ -355,25 +355,12 @@ static enum status try_sites(struct plan **best, const struct plan *of, enum sta
     return *best ? ST_OK : first;
 }
 
-/* "gpu+cpu" into its two names, which live in `room`. */
-static struct site site_named(const char *unit, char room[64])
-{
-    struct site site = {0};
-    if (!unit)
-        return site;
-    snprintf(room, 64, "%s", unit);
-    char *plus = strchr(room, '+');
-    if (plus)
-        *plus++ = 0;
-    site.unit = room;
-    site.host = plus;
-    return site;
-}
-
 static enum status choose_site(struct plan **out, const struct plan *of, struct diag *dg)
 {
-    char room[64];
-    struct site asked = site_named(of->request.unit, room);
+    char room[MACHINE_UNITS_MAX];
+    struct machine_choice named;
+    machine_name_units(&named, of->request.unit, room);
+    struct site asked = {.unit = named.unit, .host = named.host};
     enum status st = new_site(out, of, &asked, dg);
     bool at_best = st == ST_OK && (*out)->machine.own_memory && (*out)->place.fits;
     bool choice = !asked.unit && !at_best && (st == ST_OK || st == ST_MISFIT);

@@ -261,6 +261,20 @@ static enum status check_inputs(const struct machine *m, const struct device *d,
     return ST_OK;
 }
 
+void machine_name_units(struct machine_choice *choice, const char *text,
+                        char room[MACHINE_UNITS_MAX])
+{
+    choice->unit = choice->host = NULL;
+    if (!text)
+        return;
+    snprintf(room, MACHINE_UNITS_MAX, "%s", text);
+    char *plus = strchr(room, '+');
+    if (plus)
+        *plus++ = 0;
+    choice->unit = room;
+    choice->host = plus;
+}
+
 enum status machine_init(struct machine *m, const struct device *d,
                          const struct machine_choice *choice, struct diag *dg)
 {
@@ -306,7 +320,7 @@ static uint64_t reached(uint64_t peak, uint64_t share)
 
 /* A weight costs its unpacking once and a multiplication for each of n tokens, so the time of one token's
  * share is 1/many + (1/one - 1/many)/n. */
-static uint64_t ops_of_rows(uint64_t one, uint64_t many, uint64_t rows_e3)
+uint64_t machine_rows_ops(uint64_t one, uint64_t many, uint64_t rows_e3)
 {
     const uint64_t most = UINT64_C(1) << 62;
     uint64_t grown = fixed_mul_div(one, rows_e3, 1000);
@@ -318,12 +332,12 @@ static uint64_t ops_of_rows(uint64_t one, uint64_t many, uint64_t rows_e3)
 
 uint64_t machine_ops(const struct machine *m, uint64_t rows_e3)
 {
-    return ops_of_rows(m->reached_ops, m->gemm_ops, rows_e3);
+    return machine_rows_ops(m->reached_ops, m->gemm_ops, rows_e3);
 }
 
 uint64_t machine_host_ops(const struct machine *m, uint64_t rows_e3)
 {
-    return ops_of_rows(m->host_ops, m->host_gemm_ops, rows_e3);
+    return machine_rows_ops(m->host_ops, m->host_gemm_ops, rows_e3);
 }
 
 void machine_derive(struct machine *m)

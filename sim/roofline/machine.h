@@ -73,6 +73,11 @@ struct machine_choice {
     bool eight_bit; /* weights of 8 bits or fewer: a CPU then multiplies in int8 */
 };
 
+/* "gpu+cpu" into its two names, which live in `room`; NULL leaves both open. */
+#define MACHINE_UNITS_MAX 64
+void machine_name_units(struct machine_choice *choice, const char *text,
+                        char room[MACHINE_UNITS_MAX]);
+
 /* Rates reached. A link reaches 0.85 of the raw rate of its data sheet. The share of the peak that a
  * description states is that of decoding, one token at a time; products of many tokens unpack a weight
  * once for all of them, so their share grows with the tokens towards a quarter of the peak (where no
@@ -88,7 +93,9 @@ MUST_CHECK enum status machine_init(struct machine *m, const struct device *d,
                                     const struct machine_choice *choice, struct diag *dg);
 /* Derives the rates again after inputs were changed. */
 void machine_derive(struct machine *m);
-/* Operations/s of products of `rows_e3`/1000 tokens a weight, by the unit or by `host`. */
+/* Operations/s of products of `rows_e3`/1000 tokens a weight, where one token reaches `one` and many reach
+ * `many`; and the same by the unit or by `host` of a machine. */
+uint64_t machine_rows_ops(uint64_t one, uint64_t many, uint64_t rows_e3);
 uint64_t machine_ops(const struct machine *m, uint64_t rows_e3);
 uint64_t machine_host_ops(const struct machine *m, uint64_t rows_e3);
 /* Multiplies an input by parts in 10^9 and derives. */
