@@ -48,7 +48,8 @@ static const struct option options[] = {
      "several drives: a read is shared among them, or each has all bytes and the idlest reads",
      "striped", drive_names, 0, 0, false},
     {"threads", OPTION_COUNT, "N",
-     "compute threads, a kernel's weight against reads where they share the DRAM (the profile's)", NULL, NULL, 1, 4096, false},
+     "compute threads, a kernel's weight against reads where they share the DRAM (the profile's)",
+     NULL, NULL, 1, 4096, false},
     {"tokens", OPTION_COUNT, "N", "decode tokens at most", "64", NULL, 1, 10000000, false},
     {"prompt", OPTION_COUNT, "N", "prompt tokens of made-up routing", "32", NULL, 0, 10000000,
      false},
@@ -65,7 +66,8 @@ static const struct option options[] = {
      false},
     {"given-compute", OPTION_TEXT, "TIME", "compute time of one token, measured elsewhere: 0.123s",
      NULL, NULL, 0, 0, false},
-    {"given-io", OPTION_TEXT, "TIME", "flash time of all experts of one token, measured elsewhere; hits shorten it", NULL, NULL, 0,
+    {"given-io", OPTION_TEXT, "TIME",
+     "flash time of all experts of one token, measured elsewhere; hits shorten it", NULL, NULL, 0,
      0, false},
     {"jitter", OPTION_COUNT, "N", "standard deviation of the read latency, in parts per 1000", "0",
      NULL, 0, 1000, false},
@@ -137,8 +139,8 @@ static enum status read_time(uint64_t *ns, const struct args *a, const char *opt
     if (quantity_parse(ns, DIM_TIME, args_text(a, option), QUANTITY_UNIT_REQUIRED, &why) != ST_OK)
         return diag_set(dg, ST_USAGE, "--%s: %s", option, why.text);
     if (*ns == 0 || *ns > GIVEN_TIME_MAX)
-        return diag_set(dg, ST_USAGE, "--%s: above 0 and at most a day is expected, not '%s'", option,
-                        args_text(a, option));
+        return diag_set(dg, ST_USAGE, "--%s: above 0 and at most a day is expected, not '%s'",
+                        option, args_text(a, option));
     return ST_OK;
 }
 
@@ -231,8 +233,8 @@ static enum status load_profile(struct sim_inputs *in, const struct args *a, str
     if (args_given(a, "dense"))
         edit[count++] = args_count(a, "dense") == 1 ? "dense=streamed" : "dense=resident";
     enum status st = profile_load(&in->profile, args_text(a, "profile"),
-                                  catalogue_dir(folder, sizeof folder, "sim/pipeline/profiles"), edit,
-                                  count, dg);
+                                  catalogue_dir(folder, sizeof folder, "sim/pipeline/profiles"),
+                                  edit, count, dg);
     free(edit);
     return st;
 }

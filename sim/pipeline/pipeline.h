@@ -74,7 +74,7 @@ struct pipeline_setup {
     /* knobs; 0: the profile's or the device's */
     uint64_t lanes, pieces, threads;
     enum array_layout drives; /* of a device that has several */
-    int overlap; /* enum overlap, or -1: the profile's */
+    int overlap;              /* enum overlap, or -1: the profile's */
     uint32_t state_bits;
     uint64_t given_compute_ns, given_io_ns; /* per decode token, from a measurement */
     uint64_t seed;

@@ -81,8 +81,9 @@ enum status pipeline_run(struct pipeline_result *out, const struct pipeline_setu
         else if (r.failure != ST_OK)
             st = diag_no_memory(dg);
         else if (!r.over)
-            st = diag_set(dg, ST_RANGE,
-                          "the run comes to no end: a rate of the device is too low to move a byte");
+            st =
+                diag_set(dg, ST_RANGE,
+                         "the run comes to no end: a rate of the device is too low to move a byte");
     }
     if (st == ST_OK)
         accounts_finish(&r);

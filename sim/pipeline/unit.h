@@ -23,10 +23,10 @@ struct kernel {
 
 struct unit_setup {
     struct flow_net *net;
-    uint32_t memory;     /* resource the weights are read from */
-    uint32_t weight;     /* of a kernel against reads, >= 1 */
-    uint64_t memory_Bps; /* what this unit draws at most */
-    uint64_t ops_per_s;  /* reached with one token a weight */
+    uint32_t memory;         /* resource the weights are read from */
+    uint32_t weight;         /* of a kernel against reads, >= 1 */
+    uint64_t memory_Bps;     /* what this unit draws at most */
+    uint64_t ops_per_s;      /* reached with one token a weight */
     uint64_t gemm_ops_per_s; /* with many; 0: the same */
     uint64_t call_ns;
     uint64_t given_ns; /* all kernels of one token take this together; 0: not given */
