@@ -79,13 +79,19 @@ static void add_outcome(struct report *r, const struct published_outcome *o)
 
 /* ---- the quantiles, for people ---- */
 
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void print_line(const struct score_line *l)
 {
     char who[SCORE_ENGINE_MAX + 32];
     if (*l->engine)
         snprintf(who, sizeof who, "%s", l->engine);
     else
-        snprintf(who, sizeof who, "all %zu engines%s%s", l->engines, l->grade_a ? ", grade A" : "",
+        snprintf(who, sizeof who, "%s%zu engine%s%s%s", l->engines == 1 ? "" : "all ", l->engines,
+                 plural(l->engines), l->grade_a ? ", grade A" : "",
                  l->held_out ? ", held out" : "");
     printf("  %-6s %-32s %4zu  %6.1f %%  %+7.1f %+7.1f %+7.1f %%  %s %+.0f %%\n",
            published_class_names[l->class_of], who, l->rows, 100 * l->absolute_median,
@@ -98,11 +104,10 @@ static void print_score(const struct score *s)
     if (s->count == 0)
         return;
     const struct score_line *head = &s->lines[0];
-    printf(
-        "predicted against published, class %s: median absolute error %.1f %% over %zu rows of %zu "
-        "engines, each weighing the same\n\n",
-        published_class_names[head->class_of], 100 * head->absolute_median, head->rows,
-        head->engines);
+    printf("predicted against published, class %s: median absolute error %.1f %% over %zu row%s of "
+           "%zu engine%s, each weighing the same\n\n",
+           published_class_names[head->class_of], 100 * head->absolute_median, head->rows,
+           plural(head->rows), head->engines, plural(head->engines));
     printf("  %-6s %-32s %4s  %8s  %7s %7s %7s    %s\n", "class", "engine", "rows", "median", "p10",
            "p50", "p90", "worst row");
     for (size_t i = 0; i < s->count; i++)
@@ -186,6 +191,11 @@ static enum status validate_published(struct args *a, struct diag *dg)
     enum status st = published_load(&rows, path, dg);
     if (st != ST_OK)
         return st;
+    st = published_check_models(&rows, q.folders.models, dg);
+    if (st != ST_OK) {
+        published_free(&rows);
+        return st;
+    }
     progress_start(&bar, "running published rows", published_run_count(&rows, q.only_class));
     st = published_run_all(&o, &count, &rows, &q, dg);
     progress_end(&bar);

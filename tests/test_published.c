@@ -39,6 +39,70 @@ static void a_row_that_says_no_number_is_refused_with_its_line(void **state)
     refuses(",decode_rate,1,tok/s,A," PHONE "serial,,,,,des,", "an id");
 }
 
+static void a_time_is_above_zero_and_at_most_a_day(void **state)
+{
+    (void)state;
+    refuses("X,decode_rate,1,tok/s,A," PHONE "serial,,,0,0.1,des,", "compute_s_per_token: seconds");
+    refuses("X,decode_rate,1,tok/s,A," PHONE "serial,,,86401,0.1,des,", "to 86400");
+    refuses("X,decode_rate,1,tok/s,A," PHONE "serial,,,0.1,1e10,des,", "io_s_per_token: seconds");
+    refuses("X,decode_rate,1,tok/s,A," PHONE "serial,,,0.1,1e18,des,", "to 86400");
+}
+
+static void a_figure_is_above_zero_unless_it_is_a_hit_ratio(void **state)
+{
+    (void)state;
+    refuses("X,decode_rate,0,tok/s,A," PHONE "serial,,,,,des,", "value: a decode_rate above 0");
+    refuses("X,hit_ratio,1.5,,A," PHONE "serial,,,,,replay,", "value: a hit_ratio of 0 to 1");
+}
+
+static void bytes_beyond_any_machine_are_refused(void **state)
+{
+    (void)state;
+    refuses("X,decode_rate,1,tok/s,A,qwen3-30b-a3b,oneplus-15r,bigmoeonedge,q4_k_m,8,"
+            "99999999999999999999,serial,,,,,des,",
+            "cache_bytes: bytes");
+    refuses("X,decode_rate,1,tok/s,A," PHONE "serial,,1e300,,,des,", "bytes_per_token: bytes");
+}
+
+static void a_rule_that_is_unknown_is_refused(void **state)
+{
+    (void)state;
+    refuses("X,decode_rate,1,tok/s,A," PHONE "serial,,,,,dess,", "not 'dess'");
+}
+
+static struct run run_file(const char *row)
+{
+    char text[1024], command[512];
+    snprintf(text, sizeof text, "%s%s\n", HEADER, row);
+    write_file(temp_path("one.csv"), text);
+    snprintf(command, sizeof command, "validate published --draws 0 --data %s",
+             temp_path("one.csv"));
+    return run_memwall(command);
+}
+
+static void more_experts_a_token_than_the_model_has_are_refused_with_the_line(void **state)
+{
+    (void)state;
+    refuses("X,decode_rate,1,tok/s,A,qwen3-30b-a3b,oneplus-15r,bigmoeonedge,q4_k_m,0,,serial,"
+            ",,,,des,",
+            "top_k: a count from 1");
+    struct run r = run_file("X,decode_rate,1,tok/s,A,qwen3-30b-a3b,oneplus-15r,bigmoeonedge,q4_k_m,"
+                            "129,,serial,,,,,des,");
+    assert_int_equal(r.exit_code, 1);
+    assert_string_equal(r.out, "");
+    assert_non_null(strstr(r.err, "one.csv:2: top_k: at most the 128 experts of qwen3-30b-a3b"));
+    run_free(&r);
+}
+
+static void one_row_of_one_engine_is_singular(void **state)
+{
+    (void)state;
+    struct run r = run_file("X,decode_rate,3.5,tok/s,A," PHONE "serial,,,,,des,");
+    assert_int_equal(r.exit_code, 0);
+    assert_non_null(strstr(r.out, "over 1 row of 1 engine, "));
+    run_free(&r);
+}
+
 static void a_file_without_values_is_refused(void **state)
 {
     (void)state;
@@ -344,6 +408,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_that_says_no_number_is_refused_with_its_line),
+        cmocka_unit_test(a_time_is_above_zero_and_at_most_a_day),
+        cmocka_unit_test(a_figure_is_above_zero_unless_it_is_a_hit_ratio),
+        cmocka_unit_test(bytes_beyond_any_machine_are_refused),
+        cmocka_unit_test(a_rule_that_is_unknown_is_refused),
+        cmocka_unit_test(more_experts_a_token_than_the_model_has_are_refused_with_the_line),
+        cmocka_unit_test(one_row_of_one_engine_is_singular),
         cmocka_unit_test(a_file_without_values_is_refused),
         cmocka_unit_test(a_class_sees_only_its_own_columns),
         cmocka_unit_test(bytes_asked_of_the_page_cache_give_no_hits_away),

@@ -4,12 +4,47 @@
 #include "base/csv.h"
 
 #include <assert.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
 const char *const published_class_names[] = {"blind", "hits", "given", NULL};
 
 enum kind { KIND_TEXT, KIND_NUMBER };
+
+/* What a number may be. The least and the most lie far outside every published run and inside what the
+ * simulator's 64-bit nanoseconds and bytes hold: a time below 1 ns would round to none at all. */
+enum range {
+    ANY,
+    RATIO,
+    SECONDS,
+    SECONDS_OR_NONE,
+    BYTES,
+    EXPERT_BYTES,
+    RATE,
+    COUNT,
+    COUNT_OR_NONE,
+    DRAFT,
+    TOKENS
+};
+
+struct limits {
+    double least, most;
+    const char *text;
+};
+static const struct limits limits[] = {
+    [ANY] = {0, DBL_MAX, "a number from 0"},
+    [RATIO] = {0, 1, "a ratio from 0 to 1"},
+    [SECONDS] = {1e-9, 86400, "seconds from 1e-9 to 86400"},
+    [SECONDS_OR_NONE] = {0, 86400, "seconds from 0 to 86400"},
+    [BYTES] = {0, 1e15, "bytes from 0 to 1e15"},
+    [EXPERT_BYTES] = {0, 1e12, "bytes from 0 to 1e12"},
+    [RATE] = {1, 1e15, "bytes a second from 1 to 1e15"},
+    [COUNT] = {1, 1e6, "a count from 1 to 1e6"},
+    [COUNT_OR_NONE] = {0, 1e6, "a count from 0 to 1e6"},
+    [DRAFT] = {0, 64, "a count from 0 to 64"},
+    [TOKENS] = {0, 1e7, "tokens from 0 to 1e7"},
+};
 
 /* The lowest class that may read a column; PUBLISHED_CLASSES: none may. */
 struct field {
@@ -18,23 +53,24 @@ struct field {
     enum kind kind;
     enum published_class from;
     bool required;
+    enum range range;
 };
 
 #define TEXT(member, column, from)                                                                 \
     {                                                                                              \
-        column, offsetof(struct published_row, member), KIND_TEXT, from, false                     \
+        column, offsetof(struct published_row, member), KIND_TEXT, from, false, ANY                \
     }
-#define NUMBER(member, column, from)                                                               \
+#define NUMBER(member, column, from, range)                                                        \
     {                                                                                              \
-        column, offsetof(struct published_row, member), KIND_NUMBER, from, false                   \
+        column, offsetof(struct published_row, member), KIND_NUMBER, from, false, range            \
     }
 
 /* flash_Bps is shown to rows of rule identity alone, which are arithmetic (published_mask). */
 static const struct field fields[] = {
-    {"id", offsetof(struct published_row, id), KIND_TEXT, PUBLISHED_BLIND, true},
-    {"metric", offsetof(struct published_row, metric), KIND_TEXT, PUBLISHED_BLIND, true},
-    {"unit", offsetof(struct published_row, unit), KIND_TEXT, PUBLISHED_BLIND, true},
-    {"value", offsetof(struct published_row, value), KIND_NUMBER, PUBLISHED_CLASSES, true},
+    {"id", offsetof(struct published_row, id), KIND_TEXT, PUBLISHED_BLIND, true, ANY},
+    {"metric", offsetof(struct published_row, metric), KIND_TEXT, PUBLISHED_BLIND, true, ANY},
+    {"unit", offsetof(struct published_row, unit), KIND_TEXT, PUBLISHED_BLIND, true, ANY},
+    {"value", offsetof(struct published_row, value), KIND_NUMBER, PUBLISHED_CLASSES, true, ANY},
     TEXT(engine, "engine", PUBLISHED_BLIND),
     TEXT(grade, "grade", PUBLISHED_BLIND),
     TEXT(model, "model_slug", PUBLISHED_BLIND),
@@ -48,28 +84,28 @@ static const struct field fields[] = {
     TEXT(prefetch, "prefetch", PUBLISHED_BLIND),
     TEXT(flash_kind, "flash_kind", PUBLISHED_BLIND),
     TEXT(rule, "rule", PUBLISHED_BLIND),
-    NUMBER(value_low, "value_low", PUBLISHED_CLASSES),
-    NUMBER(value_high, "value_high", PUBLISHED_CLASSES),
-    NUMBER(tolerance_percent, "tolerance_percent", PUBLISHED_CLASSES),
-    NUMBER(top_k, "top_k", PUBLISHED_BLIND),
-    NUMBER(layers_moe, "layers_moe", PUBLISHED_BLIND),
-    NUMBER(experts, "experts_per_layer", PUBLISHED_BLIND),
-    NUMBER(expert_bytes, "expert_bytes", PUBLISHED_BLIND),
-    NUMBER(dense_bytes, "resident_dense_bytes", PUBLISHED_BLIND),
-    NUMBER(flash_Bps, "flash_Bps", PUBLISHED_CLASSES),
-    NUMBER(flash_lanes, "flash_lanes", PUBLISHED_BLIND),
-    NUMBER(dram_bytes, "dram_total_bytes", PUBLISHED_BLIND),
-    NUMBER(cache_bytes, "cache_bytes", PUBLISHED_BLIND),
-    NUMBER(cache_experts, "cache_experts_per_layer", PUBLISHED_BLIND),
-    NUMBER(draft, "draft", PUBLISHED_BLIND),
-    NUMBER(acceptance, "acceptance", PUBLISHED_BLIND),
-    NUMBER(hit_ratio, "hit_ratio", PUBLISHED_HITS),
-    NUMBER(bytes_per_token, "bytes_per_token", PUBLISHED_HITS),
-    NUMBER(recall, "recall", PUBLISHED_HITS),
-    NUMBER(compute_s, "compute_s_per_token", PUBLISHED_GIVEN),
-    NUMBER(io_s, "io_s_per_token", PUBLISHED_GIVEN),
-    NUMBER(prefill_tokens, "prefill_tokens", PUBLISHED_BLIND),
-    NUMBER(context_tokens, "context_tokens", PUBLISHED_BLIND),
+    NUMBER(value_low, "value_low", PUBLISHED_CLASSES, ANY),
+    NUMBER(value_high, "value_high", PUBLISHED_CLASSES, ANY),
+    NUMBER(tolerance_percent, "tolerance_percent", PUBLISHED_CLASSES, ANY),
+    NUMBER(top_k, "top_k", PUBLISHED_BLIND, COUNT),
+    NUMBER(layers_moe, "layers_moe", PUBLISHED_BLIND, COUNT_OR_NONE),
+    NUMBER(experts, "experts_per_layer", PUBLISHED_BLIND, COUNT_OR_NONE),
+    NUMBER(expert_bytes, "expert_bytes", PUBLISHED_BLIND, EXPERT_BYTES),
+    NUMBER(dense_bytes, "resident_dense_bytes", PUBLISHED_BLIND, BYTES),
+    NUMBER(flash_Bps, "flash_Bps", PUBLISHED_CLASSES, RATE),
+    NUMBER(flash_lanes, "flash_lanes", PUBLISHED_BLIND, COUNT),
+    NUMBER(dram_bytes, "dram_total_bytes", PUBLISHED_BLIND, BYTES),
+    NUMBER(cache_bytes, "cache_bytes", PUBLISHED_BLIND, BYTES),
+    NUMBER(cache_experts, "cache_experts_per_layer", PUBLISHED_BLIND, COUNT_OR_NONE),
+    NUMBER(draft, "draft", PUBLISHED_BLIND, DRAFT),
+    NUMBER(acceptance, "acceptance", PUBLISHED_BLIND, RATIO),
+    NUMBER(hit_ratio, "hit_ratio", PUBLISHED_HITS, RATIO),
+    NUMBER(bytes_per_token, "bytes_per_token", PUBLISHED_HITS, BYTES),
+    NUMBER(recall, "recall", PUBLISHED_HITS, RATIO),
+    NUMBER(compute_s, "compute_s_per_token", PUBLISHED_GIVEN, SECONDS),
+    NUMBER(io_s, "io_s_per_token", PUBLISHED_GIVEN, SECONDS_OR_NONE),
+    NUMBER(prefill_tokens, "prefill_tokens", PUBLISHED_BLIND, TOKENS),
+    NUMBER(context_tokens, "context_tokens", PUBLISHED_BLIND, TOKENS),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -101,26 +137,45 @@ static enum status take_field(struct reading *r, struct published_row *row, size
         return ST_OK;
     }
     struct published_number n = {0};
-    if (f.length > 0 && (!csv_double(f, &n.value) || n.value < 0))
-        return diag_set(dg, ST_PARSE, "%s:%zu: %s: a number from 0, not '%.*s'", r->path, row->line,
-                        fields[i].column, (int)f.length, f.text);
+    const struct limits *l = &limits[fields[i].range];
+    if (f.length > 0 && (!csv_double(f, &n.value) || n.value < l->least || n.value > l->most))
+        return diag_set(dg, ST_PARSE, "%s:%zu: %s: %s, not '%.*s'", r->path, row->line,
+                        fields[i].column, l->text, (int)f.length, f.text);
     n.given = f.length > 0;
     memcpy(at, &n, sizeof n);
     return ST_OK;
 }
 
-static bool is_ratio(struct published_number n)
+/* "" where the file has no such column. */
+static const char *const rules[] = {"",      "des",    "replay", "identity",
+                                    "bound", "fitted", "trend",  NULL};
+
+static bool is_rule(const char *text)
 {
-    return !n.given || n.value <= 1;
+    size_t i = 0;
+    while (rules[i] && strcmp(rules[i], text) != 0)
+        i++;
+    return rules[i] != NULL;
 }
 
+/* What columns say together. Only a hit ratio can be 0 and measured. */
 static enum status check(const struct reading *r, const struct published_row *row, struct diag *dg)
 {
+    const char *path = r->out->path;
+    bool hits = strcmp(row->metric, "hit_ratio") == 0;
     if (!*row->id || !row->value.given)
-        return diag_set(dg, ST_PARSE, "%s:%zu: a row has an id and a value", r->path, row->line);
-    if (!is_ratio(row->hit_ratio) || !is_ratio(row->recall) || !is_ratio(row->acceptance))
-        return diag_set(dg, ST_PARSE, "%s:%zu: hit_ratio, recall and acceptance lie in 0..1",
-                        r->path, row->line);
+        return diag_set(dg, ST_PARSE, "%s:%zu: a row has an id and a value", path, row->line);
+    if (!hits && row->value.value <= 0)
+        return diag_set(dg, ST_PARSE, "%s:%zu: value: a %s above 0", path, row->line, row->metric);
+    if (hits && row->value.value > 1)
+        return diag_set(dg, ST_PARSE, "%s:%zu: value: a hit_ratio of 0 to 1", path, row->line);
+    if (!is_rule(row->rule))
+        return diag_set(dg, ST_PARSE,
+                        "%s:%zu: rule: des, replay, identity, bound, fitted or trend, not '%s'",
+                        path, row->line, row->rule);
+    if (row->experts.given && row->top_k.value > row->experts.value)
+        return diag_set(dg, ST_PARSE, "%s:%zu: top_k: at most the %.0f experts_per_layer, not %g",
+                        path, row->line, row->experts.value, row->top_k.value);
     return ST_OK;
 }
 
@@ -156,6 +211,11 @@ enum status published_load(struct published *out, const char *path, struct diag 
         columns[i] = (struct csv_column){fields[i].column, fields[i].required};
     *out = (struct published){0};
     struct reading r = {out, path, 0};
+    out->path = keep(&r, (struct csv_field){path, strlen(path)});
+    if (!out->path) {
+        published_free(out);
+        return diag_no_memory(dg);
+    }
     enum status st = csv_read(path, columns, FIELDS, true, take_row, NULL, &r, dg);
     if (st != ST_OK)
         published_free(out);

@@ -49,11 +49,13 @@ struct published_row {
 
 struct published {
     struct arena arena; /* owns every text and the rows */
+    const char *path;
     struct published_row *rows;
     size_t count;
 };
 
-/* ST_PARSE, with file:line, for a number that is none or a name that is unknown. */
+/* ST_PARSE, with file:line, for a number that is none or lies out of its column's range, and for a rule that is
+ * unknown. Whether top_k suits the model is for published_check_models(). */
 MUST_CHECK enum status published_load(struct published *out, const char *path, struct diag *dg);
 void published_free(struct published *p);
 

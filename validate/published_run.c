@@ -6,6 +6,7 @@
 #include "sim/plan/placement.h"
 #include "sim/roofline/estimate.h"
 
+#include <float.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,37 @@ enum { STRETCH = 4, THREADS_MAX = 64 };
 static bool is(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;
+}
+
+/* ---- rows against their models ---- */
+
+/* No limit if the model cannot be loaded. */
+static double experts_of(const char *model, const char *folder)
+{
+    struct diag ignored;
+    struct model *m = NULL;
+    bool loaded = model_load(&m, model, folder, NULL, 0, &ignored) == ST_OK;
+    double experts = loaded ? (double)model_experts(m) : DBL_MAX;
+    model_free(m);
+    return experts;
+}
+
+enum status published_check_models(const struct published *p, const char *models, struct diag *dg)
+{
+    const char *last = "";
+    double experts = DBL_MAX;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct published_row *row = &p->rows[i];
+        if (!*row->model || !row->top_k.given)
+            continue;
+        if (!is(row->model, last)) /* rows of one model mostly stand together */
+            experts = experts_of(row->model, models);
+        last = row->model;
+        if (row->top_k.value > experts)
+            return diag_set(dg, ST_PARSE, "%s:%zu: top_k: at most the %.0f experts of %s, not %g",
+                            p->path, row->line, experts, row->model, row->top_k.value);
+    }
+    return ST_OK;
 }
 
 /* ---- what is run ---- */

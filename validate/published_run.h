@@ -28,6 +28,11 @@ struct published_request {
     void *step_self;
 };
 
+/* ST_PARSE, with file:line, for a top_k above the experts of the row's model. A model that cannot be loaded is
+ * no error here: the row's outcome says so. */
+MUST_CHECK enum status published_check_models(const struct published *p, const char *models,
+                                              struct diag *dg);
+
 /* `*out` has `*count` outcomes in the order of the file, classes of a row from blind to given; free() it.
  * They refer to the rows of `p`. ST_NO_MEMORY only: whatever is wrong with a row stands in its note. */
 MUST_CHECK enum status published_run_all(struct published_outcome **out, size_t *count,
