@@ -3,6 +3,8 @@
 #include "tests/cli_expect.h"
 #include "tests/scene.h"
 
+#include <malloc.h>
+
 #define PHONE "--device oneplus-15r --quant q4_k_m --cache 4GiB --format csv "
 #define SIM   "sim --model qwen3-30b-a3b --tokens 4 --draws 0 " PHONE
 
@@ -150,6 +152,42 @@ static void a_faster_drive_hardly_ever_slows(void **state)
             }
 }
 
+/* ---- memory ---- */
+
+static void note_memory(void *self, const struct pipeline_token *t)
+{
+    size_t *used = self;
+    struct mallinfo2 now = mallinfo2();
+    used[1] = now.uordblks + now.hblkhd;
+    if (t->index == 0)
+        used[0] = used[1];
+}
+
+/* Neither what the set-up takes nor what a run holds at its end depends on how many tokens it has; the
+ * quantiles of more passes than are kept are those of the run. */
+static void memory_does_not_grow_with_tokens(void **state)
+{
+    (void)state;
+    static const uint64_t tokens[] = {100, 70000};
+    size_t used[2][2];
+    struct pipeline_result x[2];
+    for (size_t i = 0; i < 2; i++) {
+        struct world w = world_open(&(struct scene){
+            .model = "tiny", .device = "oneplus-15r", .profile = "generic", .routing = "tiny"});
+        w.setup.tokens = tokens[i];
+        w.setup.token = note_memory;
+        w.setup.token_self = used[i];
+        x[i] = world_run(&w);
+        world_close(&w);
+        assert_int_equal(x[i].tokens, tokens[i]);
+    }
+    assert_true(used[0][1] <= used[0][0] + 65536);
+    assert_true(used[1][1] <= used[1][0] + 65536);
+    assert_true(used[1][0] <= used[0][0] + 65536);
+    double mean = (double)x[1].decode_ns / (double)x[1].tokens; /* the state grows evenly */
+    assert_close((double)x[1].token_ns_p50, mean, 0.05 * mean);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +197,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_run_is_refused),
         cmocka_unit_test(mirrored_drives_need_reads_under_way_at_once),
         cmocka_unit_test(a_faster_drive_hardly_ever_slows),
+        cmocka_unit_test(memory_does_not_grow_with_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

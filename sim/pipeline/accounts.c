@@ -29,6 +29,19 @@ void accounts_begin_pass(struct run *r)
     look_ups(r, &r->pass_lookups, &r->pass_hits);
 }
 
+static void keep_time(struct run *r, uint64_t ns)
+{
+    uint64_t pass = r->passes_seen++;
+    if (r->pass_times == RUN_PASS_TIMES) {
+        for (uint64_t i = 0; i < RUN_PASS_TIMES / 2; i++)
+            r->token_ns[i] = r->token_ns[2 * i];
+        r->pass_times /= 2;
+        r->pass_stride *= 2;
+    }
+    if (pass % r->pass_stride == 0)
+        r->token_ns[r->pass_times++] = ns;
+}
+
 void accounts_add_token(struct run *r, uint64_t now)
 {
     struct pipeline_result *out = r->result;
@@ -55,8 +68,7 @@ void accounts_add_token(struct run *r, uint64_t now)
         out->first_token_ns = t.end_ns - t.start_ns;
     out->tokens += t.produced;
     out->decode_ns += t.end_ns - t.start_ns;
-    if (r->pass_times < r->setup.tokens) /* a user's time between tokens */
-        r->token_ns[r->pass_times++] = (t.end_ns - t.start_ns) * batch / t.produced;
+    keep_time(r, (t.end_ns - t.start_ns) * batch / t.produced); /* a user's time between tokens */
     out->compute_ns += t.compute_ns;
     out->io_ns += t.io_ns;
     out->stall_ns += t.stall_ns;

@@ -187,7 +187,8 @@ enum status run_start(struct run *r, struct diag *dg)
         st = start_timeline(r, dg);
     if (st != ST_OK)
         return st;
-    r->token_ns = calloc(r->setup.tokens ? r->setup.tokens : 1, sizeof *r->token_ns);
+    r->token_ns = calloc(RUN_PASS_TIMES, sizeof *r->token_ns);
+    r->pass_stride = 1;
     return r->token_ns ? ST_OK : diag_no_memory(dg);
 }
 

@@ -96,9 +96,11 @@ struct run {
     uint64_t pass_start_ns, pass_compute_ns, pass_io_ns, pass_read_bytes, pass_lookups, pass_hits;
     uint64_t stall_ns, pass_stall_ns, late_hits, pass_late_hits;
     uint64_t fixed_lookups, fixed_hits;
-    uint64_t *token_ns;                                            /* for the quantiles */
-    uint64_t pass_times;                                           /* entries of it */
-    uint64_t decoded;                                              /* tokens, warm-up included */
+    /* Times of passes for the quantiles: all of them, and of a run with more every second, fourth, ... so that
+     * memory does not grow with tokens. */
+    uint64_t *token_ns;                            /* RUN_PASS_TIMES */
+    uint64_t pass_times, passes_seen, pass_stride; /* entries; one of pass_stride passes is kept */
+    uint64_t decoded;                              /* tokens, warm-up included */
     uint64_t dram_busy_ns, dram_bytes, flash_busy_ns, flash_bytes; /* up to the last pass's end */
     uint64_t link_ns; /* experts over the link, alone */
     struct pipeline_result *result;
@@ -109,7 +111,8 @@ MUST_CHECK enum status run_start(struct run *r, struct diag *dg);
 void run_stop(struct run *r);
 bool run_keeps_cache(const struct run *r); /* false for policy none */
 
-#define RUN_CHUNK 512 /* prompt tokens a pass takes unless the profile says */
+#define RUN_PASS_TIMES (1 << 16)
+#define RUN_CHUNK      512 /* prompt tokens a pass takes unless the profile says */
 uint64_t run_amount(const struct value *v,
                     uint64_t fallback);      /* a value, or what holds where it is not given */
 uint64_t run_sequences(const struct run *r); /* that decode together */
