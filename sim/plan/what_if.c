@@ -129,7 +129,8 @@ static void apply_draw(struct plan_case *c, const struct plan *p, const struct d
         if (drawn(p, i)) {
             uint64_t *amount = &c->machine.input[i].value.amount;
             *amount = fixed_mul_div(*amount, d->factor[i][draw], RATIO_ONE);
-            *amount = *amount ? *amount : 1; /* a rate of one unit a second may not be drawn to nothing */
+            *amount =
+                *amount ? *amount : 1; /* a rate of one unit a second may not be drawn to nothing */
         }
     c->route = &p->route[d->route[draw]];
     c->miss_factor = d->factor[DRAW_MISSES][draw];
