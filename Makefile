@@ -47,6 +47,8 @@ FLAGS_avx2   := -mavx2 -mfma -mf16c
 FLAGS_avx512 := $(FLAGS_avx2) -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni
 FLAGS_neon   := -march=armv8.2-a+dotprod+fp16
 LIB_SRC := $(filter-out $(FOREIGN),$(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c))))
+# gcc spends most of its time on these files following variables for the debugger; clang has no such flag.
+LANE_QUIET := $(if $(findstring clang,$(CC)),,-fno-var-tracking)
 # Kernels written once over the sixteen lanes of lanes_ISA.h, and compiled for each instruction set.
 LANE_SRC := $(sort $(wildcard kernels/isa/lanes/*.c))
 LANE_ISAS := $(foreach i,$(ISAS),$(if $(wildcard kernels/isa/lanes_$(i).h),$(i)))
@@ -95,7 +97,7 @@ $(BUILD)/%_$(1).o: CFLAGS += $(FLAGS_$(1))
 $(BUILD)/%.$(1).o: %.c | $(NEED)
 	@mkdir -p $$(@D)
 	$$(CC) $$(CPPFLAGS) -DLANES=$(1) -DLANES_HEADER='"kernels/isa/lanes_$(1).h"' $$(CFLAGS) $$(FLAGS_$(1)) \
-	    -MMD -MP -c -o $$@ $$<
+	    $$(LANE_QUIET) 	    -MMD -MP -c -o $$@ $$<
 endef
 $(foreach i,$(ISAS),$(eval $(call isa_rules,$(i))))
 

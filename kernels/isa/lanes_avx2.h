@@ -11,6 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Tokens for which codes are decoded once. */
+#define LANES_TOKENS 4
+
 typedef struct {
     __m256 low, high;
 } vf;

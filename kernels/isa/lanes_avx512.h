@@ -16,6 +16,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Tokens for which codes are decoded once. */
+#define LANES_TOKENS 4
+
 typedef __m512 vf;
 typedef __m512i vi;
 typedef __m512i vb;

@@ -14,7 +14,8 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
-#define TOKENS_AT_ONCE 4
+#define TOKENS_AT_ONCE LANES_TOKENS
+
 typedef void lane_scale_fn(vf *factor, vf *minimum, const uint8_t *p);
 
 struct shape {
@@ -91,22 +92,53 @@ INLINE int chunk_bytes(const struct shape s, int blocks)
            blocks * s.block_weights / 32 * (s.low_bits + s.high_bits) * PACKED_LINE_BYTES;
 }
 
-/* Block i of the `blocks` in a chunk that starts at column col: its scales, then its groups. */
-INLINE void add_block(const struct shape s, int tokens, vf sums[][4], vb table,
-                      const uint8_t *chunk, int blocks, const struct activation *x, size_t col,
-                      int i)
+/* The four sums of isa.h take turns with the groups: a stretch is the columns of four groups. */
+INLINE int stretch_cols(const struct shape s)
 {
-    vf factor[BLOCK_GROUPS_MAX], minimum[BLOCK_GROUPS_MAX];
-    int groups = s.block_weights / 32;
-    s.scale(factor, minimum, chunk + i * 16 * s.scale_bytes);
-    const uint8_t *lines = chunk + scale_lines_bytes(s, blocks);
-    UNROLL for (int g = 0; g < groups; g++)
+    return 4 * s.group;
+}
+
+INLINE void add_stretch(const struct shape s, int tokens, vf sums[][4], vb table,
+                        const uint8_t *lines, const vf *factor, const vf *minimum,
+                        const struct activation *x, size_t col)
+{
+    UNROLL for (int g = 0; g < stretch_cols(s) / 32; g++)
     {
         int first = g * (32 / s.group);
         add_group(s, tokens, sums, table,
-                  lines + (i * groups + g) * (s.low_bits + s.high_bits) * PACKED_LINE_BYTES,
-                  factor + first, minimum + first, x, col + (size_t)(i * groups + g) * 32,
-                  i * groups + first);
+                  lines + g * (s.low_bits + s.high_bits) * PACKED_LINE_BYTES, factor + first,
+                  minimum + first, x, col + (size_t)g * 32, first);
+    }
+}
+
+/* A whole chunk: its scales, then its codes. */
+INLINE void add_chunk(const struct shape s, int tokens, vf sums[][4], vb table,
+                      const uint8_t *chunk, const struct activation *x, size_t col)
+{
+    vf factor[BLOCK_GROUPS_MAX], minimum[BLOCK_GROUPS_MAX];
+    int blocks = s.chunk / s.block_weights;
+    UNROLL for (int i = 0; i < blocks; i++)
+        s.scale(factor + i, minimum + i, chunk + i * 16 * s.scale_bytes);
+    const uint8_t *lines = chunk + scale_lines_bytes(s, blocks);
+    for (int i = 0; i < s.chunk / stretch_cols(s); i++) {
+        add_stretch(s, tokens, sums, table, lines, factor + 4 * i, minimum + 4 * i, x,
+                    col + (size_t)(i * stretch_cols(s)));
+        lines += stretch_cols(s) / 32 * (s.low_bits + s.high_bits) * PACKED_LINE_BYTES;
+    }
+}
+
+/* The last, shorter chunk of a row with blocks of 32: one to three blocks, a group each. */
+INLINE void add_rest(const struct shape s, int tokens, vf sums[][4], vb table, const uint8_t *chunk,
+                     const struct activation *x, size_t col, int blocks)
+{
+    const uint8_t *lines = chunk + scale_lines_bytes(s, blocks);
+    for (int i = 0; i < blocks; i++, col += 32) {
+        vf factor[1], minimum[1], one[TOKENS_AT_ONCE][4];
+        s.scale(factor, minimum, chunk + i * 16 * s.scale_bytes);
+        UNROLL for (int t = 0; t < tokens; t++) one[t][0] = sums[t][i];
+        add_group(s, tokens, one, table, lines + i * (s.low_bits + s.high_bits) * PACKED_LINE_BYTES,
+                  factor, minimum, x, col, 0);
+        UNROLL for (int t = 0; t < tokens; t++) sums[t][i] = one[t][0];
     }
 }
 
@@ -114,56 +146,53 @@ INLINE void tile(const struct shape s, int tokens, vf result[], const uint8_t *d
                  const struct activation *x)
 {
     vb table = vb_table(s.values ? s.values : values_mxfp4, s.bias_log2);
-    vf sums[TOKENS_AT_ONCE][4];
+    vf sums[TOKENS_AT_ONCE][4], rest[TOKENS_AT_ONCE][4];
     UNROLL for (int t = 0; t < tokens; t++) UNROLL for (int i = 0; i < 4; i++) sums[t][i] =
         vf_zero();
     size_t col = 0;
     for (; col + (size_t)s.chunk <= cols; col += (size_t)s.chunk) {
-        UNROLL for (int i = 0; i < s.chunk / s.block_weights; i++)
-            add_block(s, tokens, sums, table, data, s.chunk / s.block_weights, x, col, i);
+        add_chunk(s, tokens, sums, table, data, x, col);
         data += chunk_bytes(s, s.chunk / s.block_weights);
     }
-    int rest = (int)(cols - col) / s.block_weights; /* 0 to 3 */
-    UNROLL for (int i = 0; i < 3; i++) if (i < rest)
-        add_block(s, tokens, sums, table, data, rest, x, col, i);
+    /* A copy, because an index that is no constant keeps an array out of registers. */
+    UNROLL for (int t = 0; t < tokens; t++) UNROLL for (int i = 0; i < 4; i++) rest[t][i] =
+        sums[t][i];
+    if (s.block_weights == 32)
+        add_rest(s, tokens, rest, table, data, x, col, (int)(cols - col) / 32);
     UNROLL for (int t = 0; t < tokens; t++) result[t] =
-        vf_add(vf_add(sums[t][0], sums[t][1]), vf_add(sums[t][2], sums[t][3]));
+        vf_add(vf_add(rest[t][0], rest[t][1]), vf_add(rest[t][2], rest[t][3]));
 }
 
-INLINE void tiles(const struct shape s, int tokens, float *y, size_t y_stride,
-                  const struct weights *w, const struct activation *x, size_t row_begin,
-                  size_t row_end)
+INLINE void tile_of_tokens(const struct shape s, int tokens, float *y, size_t y_stride,
+                           const struct weights *w, const void *quantised, size_t token, size_t row,
+                           size_t rows)
 {
-    size_t tile_bytes = packed_tile_bytes(w->format, w->cols);
-    for (size_t r = row_begin; r < row_end; r += PACKED_TILE_ROWS) {
-        vf result[TOKENS_AT_ONCE];
-        const uint8_t *data = (const uint8_t *)w->data + r / PACKED_TILE_ROWS * tile_bytes;
-        tile(s, tokens, result, data, w->cols, x);
-        for (int t = 0; t < tokens; t++) {
-            if (row_end - r >= PACKED_TILE_ROWS)
-                vf_store(y + (size_t)t * y_stride + r, result[t]);
-            else
-                vf_store_part(y + (size_t)t * y_stride + r, result[t], row_end - r);
-        }
+    struct activation views[TOKENS_AT_ONCE];
+    vf result[TOKENS_AT_ONCE];
+    for (int t = 0; t < tokens; t++)
+        views[t] = activation_view(quantised, token + (size_t)t, w->cols);
+    const uint8_t *data = w->data;
+    data += row / PACKED_TILE_ROWS * packed_tile_bytes(w->format, w->cols);
+    tile(s, tokens, result, data, w->cols, views);
+    for (int t = 0; t < tokens; t++) {
+        float *out = y + (token + (size_t)t) * y_stride + row;
+        if (rows == PACKED_TILE_ROWS)
+            vf_store(out, result[t]);
+        else
+            vf_store_part(out, result[t], rows);
     }
 }
 
+/* A tile comes from memory once for all tokens. */
 INLINE void product(const struct shape s, float *y, size_t y_stride, const struct weights *w,
                     const struct activations *x, size_t row_begin, size_t row_end)
 {
-    for (size_t t = 0; t < x->tokens;) {
-        struct activation views[TOKENS_AT_ONCE];
-        size_t left = x->tokens - t, n = left >= 4 ? 4 : left >= 2 ? 2 : 1;
-        for (size_t i = 0; i < n; i++)
-            views[i] = activation_view(x->quantised, t + i, w->cols);
-        float *out = y + t * y_stride;
-        if (n == 4)
-            tiles(s, 4, out, y_stride, w, views, row_begin, row_end);
-        else if (n == 2)
-            tiles(s, 2, out, y_stride, w, views, row_begin, row_end);
-        else
-            tiles(s, 1, out, y_stride, w, views, row_begin, row_end);
-        t += n;
+    for (size_t r = row_begin; r < row_end; r += PACKED_TILE_ROWS) {
+        size_t rows = row_end - r < PACKED_TILE_ROWS ? row_end - r : PACKED_TILE_ROWS, t = 0;
+        for (; t + TOKENS_AT_ONCE <= x->tokens; t += TOKENS_AT_ONCE)
+            tile_of_tokens(s, TOKENS_AT_ONCE, y, y_stride, w, x->quantised, t, r, rows);
+        for (; t < x->tokens; t++)
+            tile_of_tokens(s, 1, y, y_stride, w, x->quantised, t, r, rows);
     }
 }
 

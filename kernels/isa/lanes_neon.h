@@ -1,0 +1,295 @@
+/* lanes_neon.h -- sixteen lanes in four 128-bit registers (ARMv8.2 with dot product); the interface of
+ * lanes_avx512.h.
+ *
+ * SDOT multiplies signed bytes, so codes are brought down to their values and no bias is left. */
+#ifndef KERNELS_ISA_LANES_NEON_H
+#define KERNELS_ISA_LANES_NEON_H
+
+#include <arm_neon.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Tokens for which codes are decoded once. */
+#define LANES_TOKENS 2
+
+typedef struct {
+    float32x4_t q[4];
+} vf;
+typedef struct {
+    int32x4_t q[4];
+} vi;
+typedef struct {
+    uint8x16_t q[4];
+} vb;
+
+/* `r` = a value of `expression` in i for each of the four registers. */
+#define FOUR(type, expression)                                                                     \
+    type r;                                                                                        \
+    for (int i = 0; i < 4; i++)                                                                    \
+        r.q[i] = expression;                                                                       \
+    return r
+
+static inline vf vf_set(float x)
+{
+    FOUR(vf, vdupq_n_f32(x));
+}
+
+static inline vf vf_zero(void)
+{
+    return vf_set(0);
+}
+
+static inline vf vf_load(const float *p)
+{
+    FOUR(vf, vld1q_f32(p + 4 * i));
+}
+
+static inline void vf_store(float *p, vf x)
+{
+    for (int i = 0; i < 4; i++)
+        vst1q_f32(p + 4 * i, x.q[i]);
+}
+
+static inline vf vf_load_part(const float *p, size_t n)
+{
+    float all[16] = {0};
+    memcpy(all, p, n * sizeof *p);
+    return vf_load(all);
+}
+
+static inline void vf_store_part(float *p, vf x, size_t n)
+{
+    float all[16];
+    vf_store(all, x);
+    memcpy(p, all, n * sizeof *p);
+}
+
+static inline vf vf_load_half(const uint16_t *p)
+{
+    FOUR(vf, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * i))));
+}
+
+static inline vf vf_load_half_part(const uint16_t *p, size_t n)
+{
+    uint16_t all[16] = {0};
+    memcpy(all, p, n * sizeof *p);
+    return vf_load_half(all);
+}
+
+static inline vf vf_load_bfloat(const uint16_t *p)
+{
+    FOUR(vf, vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p + 4 * i), 16)));
+}
+
+static inline vf vf_load_bfloat_part(const uint16_t *p, size_t n)
+{
+    uint16_t all[16] = {0};
+    memcpy(all, p, n * sizeof *p);
+    return vf_load_bfloat(all);
+}
+
+static inline vf vf_add(vf a, vf b)
+{
+    FOUR(vf, vaddq_f32(a.q[i], b.q[i]));
+}
+
+static inline vf vf_sub(vf a, vf b)
+{
+    FOUR(vf, vsubq_f32(a.q[i], b.q[i]));
+}
+
+static inline vf vf_mul(vf a, vf b)
+{
+    FOUR(vf, vmulq_f32(a.q[i], b.q[i]));
+}
+
+static inline vf vf_div(vf a, vf b)
+{
+    FOUR(vf, vdivq_f32(a.q[i], b.q[i]));
+}
+
+static inline vf vf_fma(vf a, vf b, vf c)
+{
+    FOUR(vf, vfmaq_f32(c.q[i], a.q[i], b.q[i]));
+}
+
+static inline vf vf_negate(vf x)
+{
+    FOUR(vf, vnegq_f32(x.q[i]));
+}
+
+static inline vf vf_if_greater(vf a, vf b, vf x, vf y)
+{
+    FOUR(vf, vbslq_f32(vcgtq_f32(a.q[i], b.q[i]), x.q[i], y.q[i]));
+}
+
+static inline vf vf_from_int(vi x)
+{
+    FOUR(vf, vcvtq_f32_s32(x.q[i]));
+}
+
+static inline vi vi_round(vf x)
+{
+    FOUR(vi, vcvtnq_s32_f32(x.q[i]));
+}
+
+static inline vi vi_bits(vf x)
+{
+    FOUR(vi, vreinterpretq_s32_f32(x.q[i]));
+}
+
+static inline vf vf_bits(vi x)
+{
+    FOUR(vf, vreinterpretq_f32_s32(x.q[i]));
+}
+
+static inline vi vi_max(vi a, vi b)
+{
+    FOUR(vi, vmaxq_s32(a.q[i], b.q[i]));
+}
+
+static inline int32_t vi_largest(vi x)
+{
+    return vmaxvq_s32(vmaxq_s32(vmaxq_s32(x.q[0], x.q[1]), vmaxq_s32(x.q[2], x.q[3])));
+}
+
+static inline void vi_store_bytes(int8_t *p, vi x)
+{
+    int16x8_t low = vcombine_s16(vmovn_s32(x.q[0]), vmovn_s32(x.q[1]));
+    int16x8_t high = vcombine_s16(vmovn_s32(x.q[2]), vmovn_s32(x.q[3]));
+    vst1q_s8(p, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
+}
+
+static inline vi vi_add(vi a, vi b)
+{
+    FOUR(vi, vaddq_s32(a.q[i], b.q[i]));
+}
+
+static inline vi vi_and(vi a, int32_t mask)
+{
+    FOUR(vi, vandq_s32(a.q[i], vdupq_n_s32(mask)));
+}
+
+static inline vi vi_or(vi a, vi b)
+{
+    FOUR(vi, vorrq_s32(a.q[i], b.q[i]));
+}
+
+static inline vi vi_add_set(vi a, int32_t b)
+{
+    FOUR(vi, vaddq_s32(a.q[i], vdupq_n_s32(b)));
+}
+
+static inline vi vi_shift_left(vi x, int n)
+{
+    FOUR(vi, vshlq_s32(x.q[i], vdupq_n_s32(n)));
+}
+
+static inline vi vi_shift_right(vi x, int n)
+{
+    FOUR(vi, vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(x.q[i]), vdupq_n_s32(-n))));
+}
+
+static inline vi vi_load_unsigned(const uint8_t *p)
+{
+    uint8x16_t bytes = vld1q_u8(p);
+    uint16x8_t low = vmovl_u8(vget_low_u8(bytes)), high = vmovl_u8(vget_high_u8(bytes));
+    return (vi){{vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(low))),
+                 vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(low))),
+                 vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high))),
+                 vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(high)))}};
+}
+
+static inline vi vi_load_signed(const uint8_t *p)
+{
+    int8x16_t bytes = vreinterpretq_s8_u8(vld1q_u8(p));
+    int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_s8(vget_high_s8(bytes));
+    return (vi){{vmovl_s16(vget_low_s16(low)), vmovl_s16(vget_high_s16(low)),
+                 vmovl_s16(vget_low_s16(high)), vmovl_s16(vget_high_s16(high))}};
+}
+
+static inline vi vi_load_words(const uint8_t *p)
+{
+    FOUR(vi, vreinterpretq_s32_u32(vmovl_u16(vreinterpret_u16_u8(vld1_u8(p + 8 * i)))));
+}
+
+static inline vf vf_load_e8m0(const uint8_t *p)
+{
+    vi e = vi_load_unsigned(p);
+    vi normal = vi_shift_left(vi_add_set(e, -1), 23), r;
+    for (int i = 0; i < 4; i++) {
+        int32x4_t small = vshlq_s32(vdupq_n_s32(0x200000), e.q[i]);
+        r.q[i] = vbslq_s32(vcltq_s32(e.q[i], vdupq_n_s32(2)), small, normal.q[i]);
+    }
+    return vf_bits(r);
+}
+
+static inline float vf_sum(vf x)
+{
+    float32x4_t four = vaddq_f32(vaddq_f32(x.q[0], x.q[2]), vaddq_f32(x.q[1], x.q[3]));
+    float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
+    return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
+}
+
+static inline float vf_largest(vf x)
+{
+    return vmaxvq_f32(vmaxq_f32(vmaxq_f32(x.q[0], x.q[1]), vmaxq_f32(x.q[2], x.q[3])));
+}
+
+static inline vb vb_load(const uint8_t *line)
+{
+    FOUR(vb, vld1q_u8(line + 16 * i));
+}
+
+static inline vb vb_table(const int8_t values[16], int bias_log2)
+{
+    (void)bias_log2;
+    FOUR(vb, vreinterpretq_u8_s8(vld1q_s8(values)));
+}
+
+static inline vb vb_field(vb line, int shift, int bits, int to)
+{
+    uint8x16_t mask = vdupq_n_u8((uint8_t)(((1 << bits) - 1) << to));
+    int8x16_t move = vdupq_n_s8((int8_t)(to - shift));
+    if (bits == 8)
+        return line;
+    FOUR(vb, vandq_u8(vshlq_u8(line.q[i], move), mask));
+}
+
+static inline vb vb_or(vb a, vb b)
+{
+    FOUR(vb, vorrq_u8(a.q[i], b.q[i]));
+}
+
+static inline vb vb_biased(vb codes, int bias_log2)
+{
+    if (bias_log2 == 0)
+        return codes;
+    FOUR(vb, vsubq_u8(codes.q[i], vdupq_n_u8((uint8_t)(1 << bias_log2))));
+}
+
+static inline vb vb_lookup(vb table, vb codes)
+{
+    FOUR(vb, vqtbl1q_u8(table.q[0], codes.q[i]));
+}
+
+static inline vi lanes_start(int32_t minus_sum, int bias_log2)
+{
+    (void)minus_sum, (void)bias_log2;
+    FOUR(vi, vdupq_n_s32(0));
+}
+
+static inline vi lanes_dot4(vi sum, vb codes, const int8_t bytes[4], int bias_log2)
+{
+    int32_t four;
+    (void)bias_log2;
+    memcpy(&four, bytes, sizeof four);
+    int8x16_t all = vreinterpretq_s8_s32(vdupq_n_s32(four));
+    FOUR(vi, vdotq_s32(sum.q[i], vreinterpretq_s8_u8(codes.q[i]), all));
+}
+
+/* Into the second-level cache. */
+#define lanes_prefetch(p) __builtin_prefetch(p, 0, 2)
+
+#endif
