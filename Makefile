@@ -97,7 +97,7 @@ $(BUILD)/%_$(1).o: CFLAGS += $(FLAGS_$(1))
 $(BUILD)/%.$(1).o: %.c | $(NEED)
 	@mkdir -p $$(@D)
 	$$(CC) $$(CPPFLAGS) -DLANES=$(1) -DLANES_HEADER='"kernels/isa/lanes_$(1).h"' $$(CFLAGS) $$(FLAGS_$(1)) \
-	    $$(LANE_QUIET) 	    -MMD -MP -c -o $$@ $$<
+	    $$(LANE_QUIET) -MMD -MP -c -o $$@ $$<
 endef
 $(foreach i,$(ISAS),$(eval $(call isa_rules,$(i))))
 

@@ -10,21 +10,11 @@ static bool supported(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-static isa_product_fn *const block_products[FORMAT_COUNT] = {
-    [FORMAT_Q4_0] = block_product8_avx2,   [FORMAT_Q4_1] = block_product8_avx2,
-    [FORMAT_Q5_0] = block_product8_avx2,   [FORMAT_Q5_1] = block_product8_avx2,
-    [FORMAT_Q8_0] = block_product8_avx2,   [FORMAT_Q2_K] = block_product8_avx2,
-    [FORMAT_Q3_K] = block_product8_avx2,   [FORMAT_Q4_K] = block_product8_avx2,
-    [FORMAT_Q5_K] = block_product8_avx2,   [FORMAT_Q6_K] = block_product8_avx2,
-    [FORMAT_IQ4_NL] = block_product8_avx2, [FORMAT_IQ4_XS] = block_product8_avx2,
-    [FORMAT_MXFP4] = block_product8_avx2,
-};
-
 const struct isa isa_avx2 = {
     .name = "avx2",
     .summary = "AVX2, FMA and F16C",
     .supported = supported,
-    .product8 = {block_products, packed_product8_avx2},
+    .product8 = {block_product8_avx2, packed_product8_avx2},
     .product_f32 = float_product_avx2,
     .quantise = lane_quantise_avx2,
     .dot = lane_dot_avx2,

@@ -12,21 +12,11 @@ static bool supported(void)
     return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
 }
 
-static isa_product_fn *const block_products[FORMAT_COUNT] = {
-    [FORMAT_Q4_0] = block_product8_neon,   [FORMAT_Q4_1] = block_product8_neon,
-    [FORMAT_Q5_0] = block_product8_neon,   [FORMAT_Q5_1] = block_product8_neon,
-    [FORMAT_Q8_0] = block_product8_neon,   [FORMAT_Q2_K] = block_product8_neon,
-    [FORMAT_Q3_K] = block_product8_neon,   [FORMAT_Q4_K] = block_product8_neon,
-    [FORMAT_Q5_K] = block_product8_neon,   [FORMAT_Q6_K] = block_product8_neon,
-    [FORMAT_IQ4_NL] = block_product8_neon, [FORMAT_IQ4_XS] = block_product8_neon,
-    [FORMAT_MXFP4] = block_product8_neon,
-};
-
 const struct isa isa_neon = {
     .name = "neon",
     .summary = "ARMv8.2 dot product",
     .supported = supported,
-    .product8 = {block_products, packed_product8_neon},
+    .product8 = {block_product8_neon, packed_product8_neon},
     .product_f32 = float_product_neon,
     .quantise = lane_quantise_neon,
     .dot = lane_dot_neon,

@@ -317,6 +317,160 @@ static inline vi lanes_dot4(vi sum, vb codes, const int8_t bytes[4], int bias_lo
               half_dot4(sum.high, codes.high, all, bias_log2));
 }
 
+/* ---- For GGUF blocks, see lanes_avx512.h. ---- */
+
+static inline vi vi_zero(void)
+{
+    return VI(_mm256_setzero_si256(), _mm256_setzero_si256());
+}
+
+static inline __m256i two_of_16(const uint8_t *a, const uint8_t *b)
+{
+    __m256i x = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)a));
+    return _mm256_inserti128_si256(x, _mm_loadu_si128((const __m128i *)b), 1);
+}
+
+static inline vb vb_four(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d)
+{
+    return VI(two_of_16(a, b), two_of_16(c, d));
+}
+
+static inline vb vb_two(const uint8_t *a, const uint8_t *b)
+{
+    return VI(_mm256_loadu_si256((const __m256i *)a), _mm256_loadu_si256((const __m256i *)b));
+}
+
+static inline vb vb_field_halves(vb x, int first, int second, int bits, int to)
+{
+    return VI(half_field(x.low, first, bits, to), half_field(x.high, second, bits, to));
+}
+
+static inline __m256i half_with_bits(__m256i codes, int to, uint64_t a, uint64_t b)
+{
+    __m256i words = _mm256_setr_m128i(_mm_set1_epi16((short)a), _mm_set1_epi16((short)b));
+    __m256i byte = _mm256_set1_epi64x((int64_t)0x8040201008040201);
+    __m256i index = _mm256_broadcastsi128_si256(_mm_set_epi64x(0x0101010101010101, 0));
+    __m256i set =
+        _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(words, index), byte), byte);
+    return _mm256_or_si256(codes, _mm256_and_si256(set, _mm256_set1_epi8((char)(1 << to))));
+}
+
+static inline vb vb_with_bits(vb codes, int to, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    return VI(half_with_bits(codes.low, to, a, b), half_with_bits(codes.high, to, c, d));
+}
+
+static inline vb vb_signed(vb bytes)
+{
+    return bytes;
+}
+
+static inline vi lanes_dot(vi sum, vb codes, vb bytes, int bias_log2)
+{
+    return VI(half_dot4(sum.low, codes.low, bytes.low, bias_log2),
+              half_dot4(sum.high, codes.high, bytes.high, bias_log2));
+}
+
+static inline __m256i half_add_pairs(__m256i even, __m256i odd)
+{
+    return _mm256_add_epi32(_mm256_permute2x128_si256(even, odd, 0x20),
+                            _mm256_permute2x128_si256(even, odd, 0x31));
+}
+
+static inline vi lanes_add_pairs(vi even, vi odd)
+{
+    return VI(half_add_pairs(even.low, even.high), half_add_pairs(odd.low, odd.high));
+}
+
+static inline vi lanes_add_partial(const vi n[4])
+{
+    __m256i ab_low = _mm256_hadd_epi32(n[0].low, n[1].low);
+    __m256i ab_high = _mm256_hadd_epi32(n[0].high, n[1].high);
+    return VI(_mm256_hadd_epi32(ab_low, _mm256_hadd_epi32(n[2].low, n[3].low)),
+              _mm256_hadd_epi32(ab_high, _mm256_hadd_epi32(n[2].high, n[3].high)));
+}
+
+static inline vf lanes_spread(const float *p, int a, int b, int c, int d)
+{
+    return VF(_mm256_setr_m128(_mm_set1_ps(p[a]), _mm_set1_ps(p[b])),
+              _mm256_setr_m128(_mm_set1_ps(p[c]), _mm_set1_ps(p[d])));
+}
+
+static inline vi lanes_spread_start(const int32_t *p, int a, int b, int c, int d, int bias_log2)
+{
+    if (bias_log2 == SIGNED_BIAS_LOG2)
+        return vi_zero();
+    vi sums = VI(_mm256_setr_m128i(_mm_set1_epi32(p[a]), _mm_set1_epi32(p[b])),
+                 _mm256_setr_m128i(_mm_set1_epi32(p[c]), _mm_set1_epi32(p[d])));
+    return vi_shift_left(sums, bias_log2);
+}
+
+static inline vf lanes_half(const uint8_t *const row[4], int offset)
+{
+    uint16_t four[8] = {0};
+    for (int r = 0; r < 4; r++)
+        memcpy(&four[r], row[r] + offset, 2);
+    __m128 x = _mm_cvtph_ps(_mm_loadu_si128((const __m128i *)four));
+    return VF(_mm256_setr_m128(x, x), _mm256_setr_m128(x, x));
+}
+
+static inline vf lanes_halves(const uint8_t *const row[4], int offset, int stride)
+{
+    uint16_t words[16];
+    for (int i = 0; i < 4; i++)
+        for (int r = 0; r < 4; r++)
+            memcpy(&words[4 * i + r], row[r] + offset + i * stride, 2);
+    return vf_load_half(words);
+}
+
+static inline vf lanes_e8m0(const uint8_t *const row[4], int stride)
+{
+    uint8_t bytes[16];
+    for (int i = 0; i < 4; i++)
+        for (int r = 0; r < 4; r++)
+            bytes[4 * i + r] = row[r][i * stride];
+    return vf_load_e8m0(bytes);
+}
+
+static inline vi lanes_by_dword(const uint8_t *const row[4], int offset)
+{
+    __m128i r[4];
+    for (int i = 0; i < 4; i++)
+        r[i] = _mm_loadu_si128((const __m128i *)(row[i] + offset));
+    __m128i a = _mm_unpacklo_epi32(r[0], r[1]), b = _mm_unpacklo_epi32(r[2], r[3]);
+    __m128i c = _mm_unpackhi_epi32(r[0], r[1]), d = _mm_unpackhi_epi32(r[2], r[3]);
+    return VI(_mm256_setr_m128i(_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b)),
+              _mm256_setr_m128i(_mm_unpacklo_epi64(c, d), _mm_unpackhi_epi64(c, d)));
+}
+
+static inline vi vi_spread_lane(vi x, int lane)
+{
+    __m256i half = lane < 2 ? x.low : x.high;
+    half = lane % 2 ? _mm256_permute2x128_si256(half, half, 0x11)
+                    : _mm256_permute2x128_si256(half, half, 0x00);
+    return VI(half, half);
+}
+
+static inline vi vi_shift_right_each(vi x, int a, int b, int c, int d)
+{
+    return VI(_mm256_srlv_epi32(x.low, _mm256_setr_epi32(a, a, a, a, b, b, b, b)),
+              _mm256_srlv_epi32(x.high, _mm256_setr_epi32(c, c, c, c, d, d, d, d)));
+}
+
+static inline vi vi_sign_byte(vi x)
+{
+    return VI(_mm256_srai_epi32(_mm256_slli_epi32(x.low, 24), 24),
+              _mm256_srai_epi32(_mm256_slli_epi32(x.high, 24), 24));
+}
+
+static inline vf vf_low_halves(vi x)
+{
+    vi words = vi_and(x, 0xffff);
+    __m256i all = _mm256_permute4x64_epi64(_mm256_packus_epi32(words.low, words.high), 0xd8);
+    return VF(_mm256_cvtph_ps(_mm256_castsi256_si128(all)),
+              _mm256_cvtph_ps(_mm256_extracti128_si256(all, 1)));
+}
+
 #define lanes_prefetch(p) _mm_prefetch((const char *)(p), _MM_HINT_T1)
 
 #endif

@@ -289,6 +289,131 @@ static inline vi lanes_dot4(vi sum, vb codes, const int8_t bytes[4], int bias_lo
     FOUR(vi, vdotq_s32(sum.q[i], vreinterpretq_s8_u8(codes.q[i]), all));
 }
 
+/* ---- For GGUF blocks, see lanes_avx512.h. ---- */
+
+static inline vi vi_zero(void)
+{
+    FOUR(vi, vdupq_n_s32(0));
+}
+
+static inline vb vb_four(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d)
+{
+    return (vb){{vld1q_u8(a), vld1q_u8(b), vld1q_u8(c), vld1q_u8(d)}};
+}
+
+static inline vb vb_two(const uint8_t *a, const uint8_t *b)
+{
+    return vb_four(a, a + 16, b, b + 16);
+}
+
+static inline vb vb_field_halves(vb x, int first, int second, int bits, int to)
+{
+    uint8x16_t mask = vdupq_n_u8((uint8_t)(((1 << bits) - 1) << to));
+    FOUR(vb, vandq_u8(vshlq_u8(x.q[i], vdupq_n_s8((int8_t)(to - (i < 2 ? first : second)))), mask));
+}
+
+static inline vb vb_with_bits(vb codes, int to, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    const uint64_t words[4] = {a, b, c, d};
+    uint8x8_t bit = vcreate_u8(0x8040201008040201);
+    uint8x16_t set = vdupq_n_u8((uint8_t)(1 << to));
+    FOUR(vb, vorrq_u8(codes.q[i],
+                      vandq_u8(set, vtstq_u8(vcombine_u8(vdup_n_u8((uint8_t)words[i]),
+                                                         vdup_n_u8((uint8_t)(words[i] >> 8))),
+                                             vcombine_u8(bit, bit)))));
+}
+
+static inline vb vb_signed(vb bytes)
+{
+    return bytes;
+}
+
+static inline vi lanes_dot(vi sum, vb codes, vb bytes, int bias_log2)
+{
+    (void)bias_log2;
+    FOUR(vi, vdotq_s32(sum.q[i], vreinterpretq_s8_u8(codes.q[i]), vreinterpretq_s8_u8(bytes.q[i])));
+}
+
+static inline vi lanes_add_pairs(vi even, vi odd)
+{
+    return (vi){{vaddq_s32(even.q[0], even.q[1]), vaddq_s32(even.q[2], even.q[3]),
+                 vaddq_s32(odd.q[0], odd.q[1]), vaddq_s32(odd.q[2], odd.q[3])}};
+}
+
+static inline vi lanes_add_partial(const vi n[4])
+{
+    FOUR(vi, vpaddq_s32(vpaddq_s32(n[0].q[i], n[1].q[i]), vpaddq_s32(n[2].q[i], n[3].q[i])));
+}
+
+static inline vf lanes_spread(const float *p, int a, int b, int c, int d)
+{
+    return (vf){{vdupq_n_f32(p[a]), vdupq_n_f32(p[b]), vdupq_n_f32(p[c]), vdupq_n_f32(p[d])}};
+}
+
+static inline vi lanes_spread_start(const int32_t *p, int a, int b, int c, int d, int bias_log2)
+{
+    (void)p, (void)a, (void)b, (void)c, (void)d, (void)bias_log2;
+    return vi_zero();
+}
+
+static inline vf lanes_half(const uint8_t *const row[4], int offset)
+{
+    uint16_t four[4];
+    for (int r = 0; r < 4; r++)
+        memcpy(&four[r], row[r] + offset, 2);
+    float32x4_t x = vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(four)));
+    FOUR(vf, x);
+}
+
+static inline vf lanes_halves(const uint8_t *const row[4], int offset, int stride)
+{
+    uint16_t words[16];
+    for (int i = 0; i < 4; i++)
+        for (int r = 0; r < 4; r++)
+            memcpy(&words[4 * i + r], row[r] + offset + i * stride, 2);
+    return vf_load_half(words);
+}
+
+static inline vf lanes_e8m0(const uint8_t *const row[4], int stride)
+{
+    uint8_t bytes[16];
+    for (int i = 0; i < 4; i++)
+        for (int r = 0; r < 4; r++)
+            bytes[4 * i + r] = row[r][i * stride];
+    return vf_load_e8m0(bytes);
+}
+
+static inline vi lanes_by_dword(const uint8_t *const row[4], int offset)
+{
+    int32_t words[4][4];
+    for (int r = 0; r < 4; r++)
+        for (int i = 0; i < 4; i++)
+            memcpy(&words[i][r], row[r] + offset + 4 * i, 4);
+    FOUR(vi, vld1q_s32(words[i]));
+}
+
+static inline vi vi_spread_lane(vi x, int lane)
+{
+    FOUR(vi, x.q[lane]);
+}
+
+static inline vi vi_shift_right_each(vi x, int a, int b, int c, int d)
+{
+    const int shift[4] = {-a, -b, -c, -d};
+    FOUR(vi,
+         vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(x.q[i]), vdupq_n_s32(shift[i]))));
+}
+
+static inline vi vi_sign_byte(vi x)
+{
+    FOUR(vi, vshrq_n_s32(vshlq_n_s32(x.q[i], 24), 24));
+}
+
+static inline vf vf_low_halves(vi x)
+{
+    FOUR(vf, vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32(vreinterpretq_u32_s32(x.q[i])))));
+}
+
 /* Into the second-level cache. */
 #define lanes_prefetch(p) __builtin_prefetch(p, 0, 2)
 

@@ -10,10 +10,14 @@
 #define LANES_NAME(name)        LANES_EXPAND(name, LANES)
 
 /* packed_product8: one function for each quantised format, packed layout; NULL for float formats.
- * block_product8: any quantised format, GGUF blocks. float_product: F32 activations, any format. */
+ * block_product8: the same for GGUF blocks. float_product: F32 activations, any format. */
 #define LANES_DECLARE(isa)                                                                         \
     extern isa_product_fn *const packed_product8_##isa[FORMAT_COUNT];                              \
-    isa_product_fn block_product8_##isa;                                                           \
+    extern isa_product_fn *const block_product8_##isa[FORMAT_COUNT];                               \
+    isa_product_fn block_q4_0_##isa, block_q4_1_##isa, block_q5_0_##isa, block_q5_1_##isa;         \
+    isa_product_fn block_q8_0_##isa, block_iq4_nl_##isa, block_mxfp4_##isa, block_q2_k_##isa;      \
+    isa_product_fn block_q3_k_##isa, block_q4_k_##isa, block_q5_k_##isa, block_q6_k_##isa;         \
+    isa_product_fn block_iq4_xs_##isa;                                                             \
     isa_product_fn float_product_##isa;                                                            \
     float lane_dot_##isa(const float *a, const float *b, size_t n);                                \
     void lane_rms_norm_##isa(float *y, const float *x, const float *weight, size_t n,              \
