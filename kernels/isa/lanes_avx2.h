@@ -340,6 +340,15 @@ static inline vb vb_two(const uint8_t *a, const uint8_t *b)
     return VI(_mm256_loadu_si256((const __m256i *)a), _mm256_loadu_si256((const __m256i *)b));
 }
 
+static inline void vb_deal(vb *first, vb *second, const uint8_t *p)
+{
+    vb a = vb_load(p), b = vb_load(p + 64);
+    *first = VI(_mm256_permute2x128_si256(a.low, a.high, 0x20),
+                _mm256_permute2x128_si256(b.low, b.high, 0x20));
+    *second = VI(_mm256_permute2x128_si256(a.low, a.high, 0x31),
+                 _mm256_permute2x128_si256(b.low, b.high, 0x31));
+}
+
 static inline vb vb_field_halves(vb x, int first, int second, int bits, int to)
 {
     return VI(half_field(x.low, first, bits, to), half_field(x.high, second, bits, to));

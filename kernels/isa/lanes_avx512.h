@@ -292,6 +292,14 @@ static inline vb vb_two(const uint8_t *a, const uint8_t *b)
     return _mm512_inserti64x4(x, _mm256_loadu_si256((const __m256i *)b), 1);
 }
 
+/* Of 128 bytes the 16-byte pieces 0, 2, 4, 6 into first, 1, 3, 5, 7 into second. */
+static inline void vb_deal(vb *first, vb *second, const uint8_t *p)
+{
+    vb a = vb_load(p), b = vb_load(p + 64);
+    *first = _mm512_permutex2var_epi64(a, _mm512_set_epi64(13, 12, 9, 8, 5, 4, 1, 0), b);
+    *second = _mm512_permutex2var_epi64(a, _mm512_set_epi64(15, 14, 11, 10, 7, 6, 3, 2), b);
+}
+
 /* vb_field with one shift for the first 32 bytes and one for the others. */
 static inline vb vb_field_halves(vb x, int first, int second, int bits, int to)
 {

@@ -306,6 +306,12 @@ static inline vb vb_two(const uint8_t *a, const uint8_t *b)
     return vb_four(a, a + 16, b, b + 16);
 }
 
+static inline void vb_deal(vb *first, vb *second, const uint8_t *p)
+{
+    *first = vb_four(p, p + 32, p + 64, p + 96);
+    *second = vb_four(p + 16, p + 48, p + 80, p + 112);
+}
+
 static inline vb vb_field_halves(vb x, int first, int second, int bits, int to)
 {
     uint8x16_t mask = vdupq_n_u8((uint8_t)(((1 << bits) - 1) << to));

@@ -19,7 +19,7 @@
 #define UNROLL _Pragma("GCC unroll 8")
 
 #define ROWS_AT_ONCE   4
-#define TOKENS_AT_ONCE LANES_TOKENS
+#define TOKENS_AT_ONCE (2 * LANES_TOKENS)
 
 /* Four rows are four streams that the hardware does not follow from row to row, so the next rows are
  * asked for in the order of their addresses, and far enough ahead that they come into the second-level

@@ -22,8 +22,8 @@ INLINE void add_step(const struct layout s, int tokens, vf sums[], const vb low[
     UNROLL for (int t = 0; t < tokens; t++)
     {
         const uint8_t *p = (const uint8_t *)x[t].bytes + col;
-        vb x_low = vb_four(p, p + 32, p + 64, p + 96);
-        vb x_high = vb_four(p + 16, p + 48, p + 80, p + 112);
+        vb x_low, x_high;
+        vb_deal(&x_low, &x_high, p);
         vi n[ROWS_AT_ONCE];
         UNROLL for (int r = 0; r < ROWS_AT_ONCE; r++)
         {

@@ -204,8 +204,8 @@ INLINE void step_iq4_xs(int tokens, vf sums[], const uint8_t *const row[],
         {
             size_t at = col + 128 * (size_t)half;
             const uint8_t *p = (const uint8_t *)x[t].bytes + at;
-            vb x_first = vb_four(p, p + 32, p + 64, p + 96);
-            vb x_second = vb_four(p + 16, p + 48, p + 80, p + 112);
+            vb x_first, x_second;
+            vb_deal(&x_first, &x_second, p);
             vi n[ROWS_AT_ONCE];
             UNROLL for (int r = 0; r < ROWS_AT_ONCE; r++)
             {
