@@ -53,8 +53,8 @@ INLINE void add_group(const struct shape s, int tokens, vf sums[][4], vb table,
                       const uint8_t *lines, const vf *factor, const vf *minimum,
                       const struct activation *x, size_t col, int number)
 {
-    int steps = s.group / 4;
-    UNROLL for (int part = 0; part < 32 / s.group; part++)
+    int steps = s.group / 4, parts = s.group == 16 ? 2 : 1;
+    UNROLL for (int part = 0; part < parts; part++)
     {
         size_t group = col / (size_t)s.group + (size_t)part;
         vi n[TOKENS_AT_ONCE];
