@@ -563,6 +563,11 @@ static void yarn_keeps_fast_frequencies_and_divides_slow_ones(void **state)
         assert_true(scaled[i] <= kept[i] && scaled[i] >= divided[i]);
         assert_close(divided[i] * 32, kept[i], 1e-7);
     }
+    /* Pairs 8.09 and 17.40 turn 32 times and once: the ramp goes from pair 8 to pair 18. */
+    for (int i = 9; i < 18; i++) {
+        double share = (i - 8) / 10.0;
+        assert_close(scaled[i], divided[i] * share + kept[i] * (1 - share), 1e-8);
+    }
     assert_close(rope_magnitude(&yarn), 0.1 * log(32) + 1, 1e-6);
     assert_true(rope_magnitude(&linear) == 1);
 }
