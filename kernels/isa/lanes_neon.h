@@ -5,6 +5,8 @@
 #ifndef KERNELS_ISA_LANES_NEON_H
 #define KERNELS_ISA_LANES_NEON_H
 
+#include "kernels/isa/lanes_gather.h"
+
 #include <arm_neon.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -374,18 +376,14 @@ static inline vf lanes_half(const uint8_t *const row[4], int offset)
 static inline vf lanes_halves(const uint8_t *const row[4], int offset, int stride)
 {
     uint16_t words[16];
-    for (int i = 0; i < 4; i++)
-        for (int r = 0; r < 4; r++)
-            memcpy(&words[4 * i + r], row[r] + offset + i * stride, 2);
+    gather_words(words, row, offset, stride);
     return vf_load_half(words);
 }
 
 static inline vf lanes_e8m0(const uint8_t *const row[4], int stride)
 {
     uint8_t bytes[16];
-    for (int i = 0; i < 4; i++)
-        for (int r = 0; r < 4; r++)
-            bytes[4 * i + r] = row[r][i * stride];
+    gather_bytes(bytes, row, stride);
     return vf_load_e8m0(bytes);
 }
 
