@@ -149,3 +149,13 @@ struct run run_example(const char *command, const char *tail)
     run_free(&r);
     return run_shell(line);
 }
+
+void expect_holds(const char *arguments, int exit_code, const char *out, const char *err)
+{
+    struct run r = run_memwall(arguments);
+    if (r.exit_code != exit_code || (out && !strstr(r.out, out)) || (err && !strstr(r.err, err)))
+        fail_msg("%s: exit %d\n%s%s", arguments, r.exit_code, r.out, r.err);
+    if (exit_code)
+        assert_int_equal(r.out_bytes, 0);
+    run_free(&r);
+}

@@ -18,6 +18,9 @@ const char *fill_path(char buffer[ARGUMENTS_MAX], const char *pattern, const cha
 /* Exit 0, this and nothing else on standard output. */
 void expect_stdout(const char *arguments, const char *text);
 
+/* This exit code; `out` somewhere on standard output and `err` on stderr, unless NULL; a failure prints no result. */
+void expect_holds(const char *arguments, int exit_code, const char *out, const char *err);
+
 enum { EXIT_FAILED = 1, EXIT_MISUSE = 2 };
 /* This exit code, nothing on standard output, one line on stderr that starts with "memwall: " and holds
  * `reason`. */

@@ -24,3 +24,9 @@ void mutate(char *text, struct pcg *p)
         }
     }
 }
+
+void mutate_marks(char *text, size_t bytes, const char *marks, struct pcg *p)
+{
+    for (uint32_t n = 1 + pcg_below(p, 3); n; n--)
+        text[pcg_below(p, (uint32_t)bytes)] = marks[pcg_below(p, (uint32_t)strlen(marks))];
+}

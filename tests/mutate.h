@@ -12,4 +12,7 @@
  * MUTATE_ROOM bytes behind its end. */
 void mutate(char *text, struct pcg *p);
 
+/* Replaces one to three bytes of text[bytes] by any of `marks`. */
+void mutate_marks(char *text, size_t bytes, const char *marks, struct pcg *p);
+
 #endif

@@ -4,11 +4,7 @@
 
 #include "sim/pipeline/array.h"
 #include "tests/allocations.h"
-
-#define US  UINT64_C(1000)
-#define KIB UINT64_C(1024)
-#define MIB (KIB * KIB)
-#define GBS UINT64_C(1000000000)
+#include "tests/drive_rig.h"
 
 static struct diag dg;
 static struct evq *q;
@@ -22,20 +18,15 @@ static uint64_t ends[MARKS];
 static size_t landed;
 static uint64_t left_to_submit, read_bytes;
 
-static struct value value_of(uint64_t amount)
-{
-    return (struct value){.amount = amount, .given = true};
-}
-
 static enum status try_open(size_t drives, enum array_layout layout, uint32_t lanes)
 {
     uint32_t dram;
     device = (struct device){.name = "test", .storage_count = drives, .storage = storage};
     for (size_t i = 0; i < drives; i++)
         storage[i] = (struct storage){.name = "drive",
-                                      .latency = value_of(100 * US),
-                                      .lane_bandwidth = value_of(2 * GBS),
-                                      .bandwidth = value_of(3 * GBS)};
+                                      .latency = rig_value(100 * US),
+                                      .lane_bandwidth = rig_value(2 * GBS),
+                                      .bandwidth = rig_value(3 * GBS)};
     assert_int_equal(evq_new(&q, 1000), ST_OK);
     assert_ok(flow_net_new(&net, q, 16, &dg));
     assert_ok(flow_resource_add(net, 1000 * GBS, &dram, &dg));

@@ -1,101 +1,31 @@
 /* Drives: the laws of the curve station (exact when unloaded, B_max when saturated, bursts by
  * grain), the order of service, memory shared with others, chance. test_nand.c has the other
  * model's own. */
+#include "tests/drive_rig.h"
 #include "tests/support.h"
 
 #include "base/fixed.h"
 #include "base/pcg.h"
-#include "sim/pipeline/drive_bench.h"
 #include "tests/allocations.h"
 
-#define US  UINT64_C(1000)
-#define MS  UINT64_C(1000000)
-#define KIB UINT64_C(1024)
-#define MIB (KIB * KIB)
-#define GBS UINT64_C(1000000000)
-
 static struct diag dg;
-static struct evq *q;
-static struct flow_net *net;
-static uint32_t dram;
-static struct drive *drive;
-
-enum { MARKS = 1024 };
-static uint64_t ends[MARKS];
-static uint64_t tickets[MARKS];
-static uintptr_t order[MARKS];
-static size_t landed;
-
-static struct value value_of(uint64_t amount)
-{
-    return (struct value){.amount = amount, .given = true};
-}
 
 static struct storage curve_of(uint64_t latency_ns, uint64_t lane_Bps, uint64_t pipe_Bps,
                                uint64_t grain)
 {
     struct storage s = {.name = "test", .model = STORAGE_CURVE};
-    s.latency = value_of(latency_ns);
-    s.bandwidth = value_of(pipe_Bps);
+    s.latency = rig_value(latency_ns);
+    s.bandwidth = rig_value(pipe_Bps);
     if (lane_Bps)
-        s.lane_bandwidth = value_of(lane_Bps);
+        s.lane_bandwidth = rig_value(lane_Bps);
     if (grain)
-        s.grain = value_of(grain);
+        s.grain = rig_value(grain);
     return s;
-}
-
-static void open_net(uint64_t dram_Bps)
-{
-    assert_int_equal(evq_new(&q, 1000), ST_OK);
-    assert_ok(flow_net_new(&net, q, 16, &dg));
-    assert_ok(flow_resource_add(net, dram_Bps, &dram, &dg));
-    memset(ends, 0xff, sizeof ends);
-    landed = 0;
-}
-
-static void open_drive(const struct storage *s, uint32_t lanes)
-{
-    open_net(1000 * GBS);
-    const struct drive_setup setup = {.storage = s,
-                                      .name = "storage0",
-                                      .lanes = lanes,
-                                      .reads_max = 256,
-                                      .net = net,
-                                      .dram = dram,
-                                      .dram_weight = 1};
-    assert_ok(drive_new(&drive, q, &setup, &dg));
-}
-
-static void close_drive(void)
-{
-    drive_free(drive);
-    drive = NULL;
-    flow_net_free(net);
-    evq_free(q);
-}
-
-static void mark(struct evq *queue, void *self)
-{
-    ends[(uintptr_t)self] = evq_now_ns(queue);
-    order[landed++] = (uintptr_t)self;
-}
-
-static void submit(uintptr_t number, uint64_t bytes, uint32_t level)
-{
-    const struct drive_read r = {
-        .bytes = bytes, .place = number, .level = level, .done = mark, .self = (void *)number};
-    assert_int_equal(drive_submit(drive, &r, &tickets[number]), ST_OK);
 }
 
 static void at(uint64_t when_ns, evq_fn *fn, uintptr_t self)
 {
-    assert_int_equal(evq_at(q, when_ns, fn, (void *)self), ST_OK);
-}
-
-static void drain(void)
-{
-    while (evq_step(q))
-        ;
+    assert_int_equal(evq_at(rig.q, when_ns, fn, (void *)self), ST_OK);
 }
 
 static uint64_t ceil_ns(uint64_t bytes, uint64_t Bps)
@@ -128,14 +58,15 @@ static void a_read_alone_takes_t0_and_its_bytes_at_the_slower_of_lane_and_pipe(v
                     rates[i][0] && rates[i][0] < rates[i][1] ? rates[i][0] : rates[i][1];
                 if (slower < 1000 && sizes[j] > 100000)
                     continue;
-                open_drive(&s, 4);
-                submit(0, sizes[j], 0);
-                drain();
+                rig_open(&s, 4);
+                rig_submit(0, sizes[j], 0);
+                rig_drain();
                 uint64_t end = 237 * US + 1 + ceil_ns(sizes[j], slower);
                 bool chunks = grains[k] && grains[k] < sizes[j];
                 bool stream_binds = rates[i][0] && rates[i][0] < rates[i][1];
-                assert_true(ends[0] == end || (chunks && stream_binds && ends[0] == end + 1));
-                close_drive();
+                assert_true(rig.end_ns[0] == end ||
+                            (chunks && stream_binds && rig.end_ns[0] == end + 1));
+                rig_close();
             }
 }
 
@@ -143,25 +74,25 @@ static void host_time_is_added_to_the_latency(void **state)
 {
     (void)state;
     const struct storage s = curve_of(100 * US, 0, GBS, 0);
-    open_drive(&s, 1);
+    rig_open(&s, 1);
     const struct drive_read r = {
-        .bytes = 1000, .extra_ns = 77 * US, .done = mark, .self = (void *)0};
-    assert_int_equal(drive_submit(drive, &r, NULL), ST_OK);
-    drain();
-    assert_int_equal(ends[0], 178 * US);
-    close_drive();
+        .bytes = 1000, .extra_ns = 77 * US, .done = rig_mark, .self = (void *)0};
+    assert_int_equal(drive_submit(rig.drive, &r, NULL), ST_OK);
+    rig_drain();
+    assert_int_equal(rig.end_ns[0], 178 * US);
+    rig_close();
 }
 
 static void a_link_below_the_media_is_the_pipe(void **state)
 {
     (void)state;
     struct storage s = curve_of(0, 0, 4 * GBS, 0);
-    s.link_bandwidth = value_of(2 * GBS);
-    open_drive(&s, 1);
-    submit(0, 2 * MIB, 0);
-    drain();
-    assert_int_equal(ends[0], ceil_ns(2 * MIB, 2 * GBS));
-    close_drive();
+    s.link_bandwidth = rig_value(2 * GBS);
+    rig_open(&s, 1);
+    rig_submit(0, 2 * MIB, 0);
+    rig_drain();
+    assert_int_equal(rig.end_ns[0], ceil_ns(2 * MIB, 2 * GBS));
+    rig_close();
 }
 
 static void a_saturated_pipe_runs_at_exactly_its_rate(void **state)
@@ -174,15 +105,15 @@ static void a_saturated_pipe_runs_at_exactly_its_rate(void **state)
         for (size_t j = 0; j < 4; j++)
             for (size_t k = 0; k < 3; k++) {
                 const struct storage s = curve_of(0, 0, rates[i], grains[k]);
-                open_drive(&s, 32);
+                rig_open(&s, 32);
                 for (uintptr_t n = 0; n < 200; n++)
-                    submit(n, sizes[j], 0);
-                drain();
-                assert_int_equal(evq_now_ns(q), ceil_ns(200 * sizes[j], rates[i]));
-                struct drive_counts c = drive_counts(drive, evq_now_ns(q));
+                    rig_submit(n, sizes[j], 0);
+                rig_drain();
+                assert_int_equal(evq_now_ns(rig.q), ceil_ns(200 * sizes[j], rates[i]));
+                struct drive_counts c = drive_counts(rig.drive, evq_now_ns(rig.q));
                 assert_int_equal(c.bytes, 200 * sizes[j]);
-                assert_int_equal(c.busy_ns, evq_now_ns(q));
-                close_drive();
+                assert_int_equal(c.busy_ns, evq_now_ns(rig.q));
+                rig_close();
             }
 }
 
@@ -190,14 +121,14 @@ static void a_saturated_drive_stays_within_one_read_of_its_pipe_rate(void **stat
 {
     (void)state;
     const struct storage s = curve_of(237 * US, 2074 * MS, 2326 * MS, 65536);
-    open_drive(&s, 16);
+    rig_open(&s, 16);
     for (uintptr_t n = 0; n < 250; n++)
-        submit(n, MIB, 0);
-    drain();
+        rig_submit(n, MIB, 0);
+    rig_drain();
     uint64_t least = ceil_ns(250 * MIB, 2326 * MS);
-    assert_true(evq_now_ns(q) >= least);
-    assert_true(evq_now_ns(q) <= least + 237 * US + ceil_ns(MIB, 2074 * MS));
-    close_drive();
+    assert_true(evq_now_ns(rig.q) >= least);
+    assert_true(evq_now_ns(rig.q) <= least + 237 * US + ceil_ns(MIB, 2074 * MS));
+    rig_close();
 }
 
 static void a_burst_lands_one_by_one_with_the_read_as_grain(void **state)
@@ -250,14 +181,14 @@ static void iops_bound_small_reads_exactly(void **state)
 {
     (void)state;
     struct storage s = curve_of(20 * US, 0, 7 * GBS, 0);
-    s.iops = value_of(70001);
-    open_drive(&s, 64);
+    s.iops = rig_value(70001);
+    rig_open(&s, 64);
     for (uintptr_t n = 0; n < 200; n++)
-        submit(n, 512, 0);
-    drain();
+        rig_submit(n, 512, 0);
+    rig_drain();
     uint64_t start = wide_mul(199, NS_PER_S) / 70001;
-    assert_int_equal(ends[199], start + 20 * US + ceil_ns(512, 7 * GBS));
-    close_drive();
+    assert_int_equal(rig.end_ns[199], start + 20 * US + ceil_ns(512, 7 * GBS));
+    rig_close();
     const struct drive_run run = {.bytes = 512, .lanes = 64};
     uint64_t rate;
     assert_ok(drive_run_benchmark(&rate, &s, &run, 5000, &dg));
@@ -268,37 +199,37 @@ static void the_queue_depth_limits_reads_in_flight_and_so_do_lanes(void **state)
 {
     (void)state;
     struct storage s = curve_of(100 * US, 0, 7 * GBS, 0);
-    s.queue_depth = value_of(4);
-    open_drive(&s, 32);
+    s.queue_depth = rig_value(4);
+    rig_open(&s, 32);
     for (uintptr_t n = 0; n < 10; n++)
-        submit(n, 4096, 0);
-    assert_int_equal(drive_in_flight(drive), 4);
-    assert_int_equal(drive_waiting(drive), 6);
-    close_drive();
-    open_drive(&s, 2);
+        rig_submit(n, 4096, 0);
+    assert_int_equal(drive_in_flight(rig.drive), 4);
+    assert_int_equal(drive_waiting(rig.drive), 6);
+    rig_close();
+    rig_open(&s, 2);
     for (uintptr_t n = 0; n < 10; n++)
-        submit(n, 4096, 0);
-    assert_int_equal(drive_in_flight(drive), 2);
-    close_drive();
+        rig_submit(n, 4096, 0);
+    assert_int_equal(drive_in_flight(rig.drive), 2);
+    rig_close();
 }
 
 static void littles_law_holds_to_the_nanosecond_at_every_event(void **state)
 {
     (void)state;
     const struct storage s = curve_of(50 * US, 2 * GBS, 3 * GBS, 65536);
-    open_drive(&s, 3);
+    rig_open(&s, 3);
     for (uintptr_t n = 0; n < 40; n++)
-        submit(n, 4096 * (n + 1), n % 2);
+        rig_submit(n, 4096 * (n + 1), n % 2);
     wide sojourn = 0;
-    while (evq_step(q)) {
-        struct drive_counts c = drive_counts(drive, evq_now_ns(q));
+    while (evq_step(rig.q)) {
+        struct drive_counts c = drive_counts(rig.drive, evq_now_ns(rig.q));
         assert_true(c.area_in_flight + c.area_waiting == c.latency_ns + c.latency_present_ns);
     }
     for (size_t n = 0; n < 40; n++)
-        sojourn += ends[n];
-    assert_true(drive_counts(drive, evq_now_ns(q)).latency_ns == sojourn);
-    assert_int_equal(drive_counts(drive, evq_now_ns(q)).reads, 40);
-    close_drive();
+        sojourn += rig.end_ns[n];
+    assert_true(drive_counts(rig.drive, evq_now_ns(rig.q)).latency_ns == sojourn);
+    assert_int_equal(drive_counts(rig.drive, evq_now_ns(rig.q)).reads, 40);
+    rig_close();
 }
 
 /* ---- order ---- */
@@ -306,50 +237,50 @@ static void littles_law_holds_to_the_nanosecond_at_every_event(void **state)
 static void submit_demand(struct evq *queue, void *self)
 {
     (void)queue;
-    submit((uintptr_t)self, MIB, DRIVE_DEMAND);
+    rig_submit((uintptr_t)self, MIB, DRIVE_DEMAND);
 }
 
 static void promote_it(struct evq *queue, void *self)
 {
     (void)queue;
-    assert_true(drive_promote(drive, tickets[(uintptr_t)self]));
+    assert_true(drive_promote(rig.drive, rig.ticket[(uintptr_t)self]));
 }
 
 static void assert_order(const uintptr_t *expected, size_t count)
 {
-    assert_int_equal(landed, count);
-    assert_memory_equal(order, expected, count * sizeof *expected);
+    assert_int_equal(rig.landed, count);
+    assert_memory_equal(rig.order, expected, count * sizeof *expected);
 }
 
 static void demand_overtakes_prefetch_that_waits_and_nothing_in_flight(void **state)
 {
     (void)state;
     const struct storage s = curve_of(100 * US, 0, GBS, 0);
-    open_drive(&s, 2);
+    rig_open(&s, 2);
     for (uintptr_t n = 10; n < 14; n++)
-        submit(n, MIB, DRIVE_PREFETCH);
+        rig_submit(n, MIB, DRIVE_PREFETCH);
     at(10 * US, submit_demand, 1);
-    drain();
+    rig_drain();
     const uintptr_t expected[] = {10, 11, 1, 12, 13};
     assert_order(expected, 5);
-    close_drive();
+    rig_close();
 }
 
 static void a_promoted_prefetch_goes_before_prefetches_but_behind_demand(void **state)
 {
     (void)state;
     const struct storage s = curve_of(100 * US, 0, GBS, 0);
-    open_drive(&s, 1);
+    rig_open(&s, 1);
     for (uintptr_t n = 10; n < 14; n++)
-        submit(n, MIB, DRIVE_PREFETCH);
+        rig_submit(n, MIB, DRIVE_PREFETCH);
     at(10 * US, submit_demand, 1);
     at(20 * US, promote_it, 13);
-    assert_false(drive_promote(drive, tickets[10])); /* in flight */
-    drain();
+    assert_false(drive_promote(rig.drive, rig.ticket[10])); /* in flight */
+    rig_drain();
     const uintptr_t expected[] = {10, 1, 13, 11, 12};
     assert_order(expected, 5);
-    assert_false(drive_promote(drive, tickets[12])); /* over */
-    close_drive();
+    assert_false(drive_promote(rig.drive, rig.ticket[12])); /* over */
+    rig_close();
 }
 
 static void a_full_drive_refuses_and_has_room_again_after_an_end(void **state)
@@ -357,14 +288,14 @@ static void a_full_drive_refuses_and_has_room_again_after_an_end(void **state)
     (void)state;
     const struct storage s = curve_of(100 * US, 0, GBS, 0);
     const struct drive_read r = {.bytes = 1};
-    open_drive(&s, 1);
+    rig_open(&s, 1);
     for (size_t n = 0; n < 256; n++)
-        assert_int_equal(drive_submit(drive, &r, NULL), ST_OK);
-    assert_int_equal(drive_submit(drive, &r, NULL), ST_RANGE);
-    drain();
-    assert_int_equal(drive_submit(drive, &r, NULL), ST_OK);
-    drain();
-    close_drive();
+        assert_int_equal(drive_submit(rig.drive, &r, NULL), ST_OK);
+    assert_int_equal(drive_submit(rig.drive, &r, NULL), ST_RANGE);
+    rig_drain();
+    assert_int_equal(drive_submit(rig.drive, &r, NULL), ST_OK);
+    rig_drain();
+    rig_close();
 }
 
 /* ---- rates ---- */
@@ -372,7 +303,7 @@ static void a_full_drive_refuses_and_has_room_again_after_an_end(void **state)
 static void kernel_done(struct evq *queue, void *self)
 {
     (void)self;
-    ends[MARKS - 1] = evq_now_ns(queue);
+    rig.end_ns[RIG_MARKS - 1] = evq_now_ns(queue);
 }
 
 static void memory_is_shared_max_min_between_reads_and_kernels(void **state)
@@ -380,54 +311,54 @@ static void memory_is_shared_max_min_between_reads_and_kernels(void **state)
     (void)state;
     /* 3 GB/s of memory; a kernel that could take all of it against a pipe of 2: 1.5 each. */
     const struct storage s = curve_of(0, 0, 2 * GBS, 65536);
-    open_net(3 * GBS);
+    rig_open_net(3 * GBS);
     const struct drive_setup setup = {.storage = &s,
                                       .name = "storage0",
                                       .lanes = 4,
                                       .reads_max = 8,
-                                      .net = net,
-                                      .dram = dram,
+                                      .net = rig.net,
+                                      .dram = rig.dram,
                                       .dram_weight = 1};
-    assert_ok(drive_new(&drive, q, &setup, &dg));
+    assert_ok(drive_new(&rig.drive, rig.q, &setup, &dg));
     uint32_t kernels;
-    const struct flow_class kernel = {&dram, 1, FLOW_NO_CAP, 1};
-    assert_ok(flow_class_add(net, &kernel, &kernels, &dg));
+    const struct flow_class kernel = {&rig.dram, 1, FLOW_NO_CAP, 1};
+    assert_ok(flow_class_add(rig.net, &kernel, &kernels, &dg));
     const struct flow f = {.bytes = 15 * MIB, .done = kernel_done};
-    assert_int_equal(flow_start(net, kernels, &f), ST_OK);
+    assert_int_equal(flow_start(rig.net, kernels, &f), ST_OK);
     for (uintptr_t n = 0; n < 4; n++)
-        submit(n, 5 * MIB, 0);
-    drain();
+        rig_submit(n, 5 * MIB, 0);
+    rig_drain();
     /* 15 MiB each at 1.5 GB/s, then the last 5 MiB of the reads at 2. */
     double shared = 15.0 * (double)MIB / 1.5, alone = 5.0 * (double)MIB / 2;
-    assert_close((double)ends[MARKS - 1], shared, shared * 1e-4);
-    assert_close((double)ends[3], shared + alone, shared * 1e-4);
-    close_drive();
+    assert_close((double)rig.end_ns[RIG_MARKS - 1], shared, shared * 1e-4);
+    assert_close((double)rig.end_ns[3], shared + alone, shared * 1e-4);
+    rig_close();
 }
 
 /* Reads of 40 MiB by a pipe of 1 GB/s, and a kernel that draws 7.5 GB/s of a memory of 8. */
 static uint64_t kernel_beside_reads_ns(const struct storage *s, uint64_t *reads_ns)
 {
-    open_net(8 * GBS);
+    rig_open_net(8 * GBS);
     const struct drive_setup setup = {.storage = s,
                                       .name = "storage0",
                                       .lanes = 4,
                                       .reads_max = 8,
-                                      .net = net,
-                                      .dram = dram,
+                                      .net = rig.net,
+                                      .dram = rig.dram,
                                       .dram_Bps = 8 * GBS,
                                       .dram_weight = 1};
-    assert_ok(drive_new(&drive, q, &setup, &dg));
+    assert_ok(drive_new(&rig.drive, rig.q, &setup, &dg));
     uint32_t kernels;
-    const struct flow_class kernel = {&dram, 1, 15 * GBS / 2, 2};
-    assert_ok(flow_class_add(net, &kernel, &kernels, &dg));
+    const struct flow_class kernel = {&rig.dram, 1, 15 * GBS / 2, 2};
+    assert_ok(flow_class_add(rig.net, &kernel, &kernels, &dg));
     const struct flow f = {.bytes = 150 * MIB, .done = kernel_done};
-    assert_int_equal(flow_start(net, kernels, &f), ST_OK);
+    assert_int_equal(flow_start(rig.net, kernels, &f), ST_OK);
     for (uintptr_t n = 0; n < 4; n++)
-        submit(n, 10 * MIB, 0);
-    drain();
-    *reads_ns = ends[3];
-    uint64_t kernel_ns = ends[MARKS - 1];
-    close_drive();
+        rig_submit(n, 10 * MIB, 0);
+    rig_drain();
+    *reads_ns = rig.end_ns[3];
+    uint64_t kernel_ns = rig.end_ns[RIG_MARKS - 1];
+    rig_close();
     return kernel_ns;
 }
 
@@ -440,14 +371,14 @@ static void an_inflated_read_takes_its_own_time_and_more_of_the_memory(void **st
     assert_ok(drive_run_benchmark(&plain, &s, &run, 100, &dg));
     uint64_t beside = kernel_beside_reads_ns(&s, &plain_ns);
     assert_close((double)beside, 150.0 * (double)MIB / 7.0, 1e5);
-    s.dram_inflation = value_of(5); /* 5 of 8 GB/s for the reads, 3 for the kernel */
+    s.dram_inflation = rig_value(5); /* 5 of 8 GB/s for the reads, 3 for the kernel */
     assert_ok(drive_run_benchmark(&inflated, &s, &run, 100, &dg));
     assert_int_equal(inflated, plain);
     beside = kernel_beside_reads_ns(&s, &inflated_ns);
     assert_int_equal(inflated_ns, plain_ns);
     double left = 150.0 * (double)MIB - 3.0 * 40.0 * (double)MIB;
     assert_close((double)beside, 40.0 * (double)MIB + left / 7.5, 2e6);
-    s.dram_inflation = value_of(100); /* no more than lets the drive run alone: 8 */
+    s.dram_inflation = rig_value(100); /* no more than lets the drive run alone: 8 */
     kernel_beside_reads_ns(&s, &inflated_ns);
     assert_true(inflated_ns > plain_ns); /* the kernel has its weight */
 }
@@ -490,25 +421,25 @@ static void memory_gets_the_bytes_that_were_read(void **state)
 {
     (void)state;
     const struct storage s = curve_of(237 * US, 0, 7 * GBS + 1, 0);
-    open_drive(&s, 4);
+    rig_open(&s, 4);
     for (uintptr_t n = 0; n < 4; n++) {
-        submit(n, 1000003, 0);
-        drain();
+        rig_submit(n, 1000003, 0);
+        rig_drain();
     }
-    const struct meter *alone = flow_meter_flows(net, dram);
+    const struct meter *alone = flow_meter_flows(rig.net, rig.dram);
     assert_true(alone->passed_count == 4 && alone->passed_units == 4 * 1000003);
     for (uintptr_t n = 4; n < 104; n++)
-        submit(n, 1000003, 0);
-    drain();
+        rig_submit(n, 1000003, 0);
+    rig_drain();
     /* Back to back they are rounded together: less than the rate x 1 ns off. */
     assert_close((double)alone->passed_units, 104.0 * 1000003, 7.0);
-    close_drive();
+    rig_close();
 }
 
 static void change_speed(struct evq *queue, void *self)
 {
     (void)queue;
-    drive_set_speed(drive, (uint32_t)(uintptr_t)self);
+    drive_set_speed(rig.drive, (uint32_t)(uintptr_t)self);
 }
 
 static void a_change_of_speed_holds_from_its_instant_on_for_reads_in_flight(void **state)
@@ -521,24 +452,24 @@ static void a_change_of_speed_holds_from_its_instant_on_for_reads_in_flight(void
     for (size_t i = 0; i < 3; i++)
         for (size_t k = 0; k < 2; k++) {
             const struct storage s = curve_of(100 * US, rates[i][0], rates[i][1], grains[k]);
-            open_drive(&s, 4);
-            submit(0, 4 * MS, 0);
+            rig_open(&s, 4);
+            rig_submit(0, 4 * MS, 0);
             at(100 * US + 2 * MS, change_speed, 500);
-            drain();
-            assert_close((double)ends[0], (double)(100 * US + 6 * MS), 100.0);
+            rig_drain();
+            assert_close((double)rig.end_ns[0], (double)(100 * US + 6 * MS), 100.0);
             /* At half speed 2 ms bring 1 MB; at full speed again the rest takes 3 ms. */
-            uint64_t start = evq_now_ns(q);
-            submit(1, 4 * MS, 0);
+            uint64_t start = evq_now_ns(rig.q);
+            rig_submit(1, 4 * MS, 0);
             at(start + 100 * US + 2 * MS, change_speed, 1000);
-            drain();
-            assert_close((double)(ends[1] - start), (double)(100 * US + 5 * MS), 100.0);
+            rig_drain();
+            assert_close((double)(rig.end_ns[1] - start), (double)(100 * US + 5 * MS), 100.0);
             /* During the latency: nothing was streamed yet. */
-            start = evq_now_ns(q);
-            submit(2, 4 * MS, 0);
+            start = evq_now_ns(rig.q);
+            rig_submit(2, 4 * MS, 0);
             at(start + 50 * US, change_speed, 500);
-            drain();
-            assert_close((double)(ends[2] - start), (double)(100 * US + 8 * MS), 100.0);
-            close_drive();
+            rig_drain();
+            assert_close((double)(rig.end_ns[2] - start), (double)(100 * US + 8 * MS), 100.0);
+            rig_close();
         }
 }
 
@@ -548,51 +479,51 @@ static void jitter_spreads_the_latency_around_its_mean_and_is_off_by_default(voi
 {
     (void)state;
     const struct storage s = curve_of(200 * US, 0, 7 * GBS, 0);
-    open_net(1000 * GBS);
+    rig_open_net(1000 * GBS);
     struct drive_setup setup = {.storage = &s,
                                 .name = "storage0",
                                 .lanes = 1,
                                 .reads_max = 256,
-                                .net = net,
-                                .dram = dram,
+                                .net = rig.net,
+                                .dram = rig.dram,
                                 .dram_weight = 1,
                                 .jitter_e3 = 200,
                                 .seed = 42};
-    assert_ok(drive_new(&drive, q, &setup, &dg));
+    assert_ok(drive_new(&rig.drive, rig.q, &setup, &dg));
     double sum = 0, squares = 0, before = 0;
     for (uintptr_t n = 0; n < 250; n++)
-        submit(n, 7, 0);
-    drain();
+        rig_submit(n, 7, 0);
+    rig_drain();
     for (size_t n = 0; n < 250; n++) {
-        double t = (double)ends[n] - before - 1;
-        before = (double)ends[n];
+        double t = (double)rig.end_ns[n] - before - 1;
+        before = (double)rig.end_ns[n];
         sum += t;
         squares += t * t;
     }
     double mean = sum / 250, variance = squares / 250 - mean * mean;
     assert_close(mean, 200e3, 4 * 40e3 / 15.8);
     assert_close(variance / (40e3 * 40e3), 1.0, 0.35);
-    close_drive();
+    rig_close();
 }
 
 static uint64_t fingerprint_of(const struct storage *s, uint32_t jitter_e3, uint64_t seed)
 {
-    open_net(1000 * GBS);
+    rig_open_net(1000 * GBS);
     const struct drive_setup setup = {.storage = s,
                                       .name = "storage0",
                                       .lanes = 7,
                                       .reads_max = 256,
-                                      .net = net,
-                                      .dram = dram,
+                                      .net = rig.net,
+                                      .dram = rig.dram,
                                       .dram_weight = 1,
                                       .jitter_e3 = jitter_e3,
                                       .seed = seed};
-    assert_ok(drive_new(&drive, q, &setup, &dg));
+    assert_ok(drive_new(&rig.drive, rig.q, &setup, &dg));
     for (uintptr_t n = 0; n < 100; n++)
-        submit(n, 4096 * (1 + n * 7 % 31), n % 3 == 0);
-    drain();
-    uint64_t fingerprint = evq_fingerprint(q);
-    close_drive();
+        rig_submit(n, 4096 * (1 + n * 7 % 31), n % 3 == 0);
+    rig_drain();
+    uint64_t fingerprint = evq_fingerprint(rig.q);
+    rig_close();
     return fingerprint;
 }
 
@@ -600,14 +531,14 @@ static struct storage nand_of(uint64_t channels, uint64_t dies, uint64_t planes,
                               uint64_t read_ns, uint64_t bus_Bps, uint64_t link_Bps)
 {
     struct storage s = {.name = "test", .model = STORAGE_NAND};
-    s.channels = value_of(channels);
-    s.dies_per_channel = value_of(dies);
-    s.planes = value_of(planes);
-    s.page_bytes = value_of(page);
-    s.read_time = value_of(read_ns);
-    s.bus_bandwidth = value_of(bus_Bps);
+    s.channels = rig_value(channels);
+    s.dies_per_channel = rig_value(dies);
+    s.planes = rig_value(planes);
+    s.page_bytes = rig_value(page);
+    s.read_time = rig_value(read_ns);
+    s.bus_bandwidth = rig_value(bus_Bps);
     if (link_Bps)
-        s.link_bandwidth = value_of(link_Bps);
+        s.link_bandwidth = rig_value(link_Bps);
     return s;
 }
 
@@ -632,14 +563,14 @@ static void nothing_is_allocated_while_it_runs(void **state)
     const struct storage both[] = {curve_of(200 * US, 2 * GBS, 3 * GBS, 16384),
                                    nand_of(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS)};
     for (size_t i = 0; i < 2; i++) {
-        open_drive(&both[i], 8);
+        rig_open(&both[i], 8);
         size_t before = allocations_count();
         for (uintptr_t n = 0; n < 200; n++)
-            submit(n, 200000, n % 2);
-        drain();
+            rig_submit(n, 200000, n % 2);
+        rig_drain();
         assert_int_equal(allocations_count(), before);
-        assert_int_equal(landed, 200);
-        close_drive();
+        assert_int_equal(rig.landed, 200);
+        rig_close();
     }
 }
 

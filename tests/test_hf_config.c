@@ -1,4 +1,5 @@
 /* test_hf_config.c -- config.json of every family: parameters, state and formats as published. */
+#include "tests/mutate.h"
 #include "tests/support.h"
 
 #include "base/pcg.h"
@@ -408,8 +409,7 @@ static void damaged_configs_never_do_worse_than_fail(void **state)
         snprintf(source, sizeof source, SHARED "hf-configs/%s.json",
                  published[(size_t)turn % PUBLISHED].file);
         char *text = read_whole(source, &bytes);
-        for (uint32_t n = 1 + pcg_below(&p, 3); n; n--)
-            text[pcg_below(&p, (uint32_t)bytes)] = marks[pcg_below(&p, sizeof marks - 1)];
+        mutate_marks(text, bytes, marks, &p);
         const char *path = temp_path("damaged.json");
         write_file(path, text);
         free(text);

@@ -1,4 +1,5 @@
 /* test_model.c -- the catalogue against published figures, descriptions that are wrong, and the sums. */
+#include "tests/mutate.h"
 #include "tests/support.h"
 
 #include "base/pcg.h"
@@ -314,8 +315,7 @@ static void damaged_descriptions_never_do_worse_than_fail(void **state)
         size_t bytes;
         snprintf(source, sizeof source, CATALOGUE "/%s.yaml", names[turn % 3]);
         char *text = read_whole(source, &bytes);
-        for (uint32_t n = 1 + pcg_below(&p, 3); n; n--)
-            text[pcg_below(&p, (uint32_t)bytes)] = marks[pcg_below(&p, sizeof marks - 1)];
+        mutate_marks(text, bytes, marks, &p);
         const char *path = temp_path("damaged.yaml");
         write_file(path, text);
         free(text);

@@ -5,6 +5,8 @@
 #include "sim/plan/planner.h"
 #include "sim/plan/spread.h"
 #include "sim/trace/trace.h"
+#include "tests/cli_expect.h"
+#include "tests/plan_bench.h"
 #include "tests/support.h"
 
 #include <unistd.h>
@@ -135,45 +137,6 @@ static void the_union_of_a_uniform_chunk_is_the_closed_form(void **state) /* SYS
 }
 
 /* ---- placement ----------------------------------------------------------------------------- */
-
-struct bench {
-    struct model *m;
-    struct device *d;
-    struct plan_request r;
-};
-
-static struct bench bench_of(const char *model, const char *device, const char *quant)
-{
-    struct bench b = {.r = {.place = {.context = 4096,
-                                      .state_bits = STATE_BITS_F16,
-                                      .lanes = 4,
-                                      .pieces = 3,
-                                      .chunk = 512},
-                            .lanes = 4,
-                            .pieces = 3,
-                            .presets = "sim/trace/presets",
-                            .preset = "uniform",
-                            .prompt = 512,
-                            .seed = 1}};
-    assert_ok(model_load(&b.m, model, "models/desc", NULL, 0, &dg));
-    assert_ok(device_load(&b.d, device, "devices/desc", NULL, 0, &dg));
-    if (quant)
-        assert_ok(model_requantise(b.m, quant, &dg));
-    return b;
-}
-
-static void bench_free(struct bench *b)
-{
-    model_free(b->m);
-    device_free(b->d);
-}
-
-static struct plan *plan_of(const struct bench *b)
-{
-    struct plan *p;
-    assert_ok(plan_new(&p, b->m, b->d, &b->r, &dg));
-    return p;
-}
 
 static uint64_t sum_of(const struct placement *w)
 {
@@ -597,16 +560,6 @@ static void every_public_run_names_a_model_and_a_device_of_the_catalogue(void **
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-static void expect(const char *arguments, int exit_code, const char *out, const char *err)
-{
-    struct run r = run_memwall(arguments);
-    if (r.exit_code != exit_code || (out && !strstr(r.out, out)) || (err && !strstr(r.err, err)))
-        fail_msg("%s: exit %d\n%s%s", arguments, r.exit_code, r.out, r.err);
-    if (exit_code)
-        assert_int_equal(r.out_bytes, 0);
-    run_free(&r);
-}
-
 #define PHONE "plan qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --dram 6GiB"
 
 static void the_screen_answers_every_question(void **state)
@@ -631,16 +584,16 @@ static void the_screen_answers_every_question(void **state)
 static void the_row_has_its_columns_and_json_is_one_object(void **state)
 {
     (void)state;
-    expect(PHONE " --format csv", 0,
-           "model,device,quant,profile,fits,decode_tok_per_s,decode_tok_per_s_low,"
-           "decode_tok_per_s_high,ttft_s,",
-           NULL);
-    expect(PHONE " --format json", 0, "{\"model\": \"qwen3-30b-a3b\", \"device\": \"oneplus-15r\"",
-           NULL);
-    expect(PHONE " --explain", 0, "storage.0.bandwidth", NULL);
-    expect(PHONE " --want 5tok/s --format csv", 0,
-           "resource,now,need,unit,need_low,need_high,most_tok_per_s\nflash rate,", NULL);
-    expect(PHONE " --want 5tok/s", 0, "each alone", NULL);
+    expect_holds(PHONE " --format csv", 0,
+                 "model,device,quant,profile,fits,decode_tok_per_s,decode_tok_per_s_low,"
+                 "decode_tok_per_s_high,ttft_s,",
+                 NULL);
+    expect_holds(PHONE " --format json", 0,
+                 "{\"model\": \"qwen3-30b-a3b\", \"device\": \"oneplus-15r\"", NULL);
+    expect_holds(PHONE " --explain", 0, "storage.0.bandwidth", NULL);
+    expect_holds(PHONE " --want 5tok/s --format csv", 0,
+                 "resource,now,need,unit,need_low,need_high,most_tok_per_s\nflash rate,", NULL);
+    expect_holds(PHONE " --want 5tok/s", 0, "each alone", NULL);
 }
 
 static void two_runs_print_the_same_bytes(void **state)
@@ -657,36 +610,36 @@ static void two_runs_print_the_same_bytes(void **state)
 static void what_does_not_fit_or_is_not_known_is_one_line(void **state)
 {
     (void)state;
-    expect("plan qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --dram 1GiB", 1, NULL,
-           "needs at least");
-    expect("plan qwen3-30b-a3b --device oneplus-15r --dram 64GiB", 1, NULL, "the device has");
-    expect("plan qwen3-30b-a3b --device oneplus-15", 1, NULL, "oneplus-15r");
-    expect(PHONE " --want fast", 2, NULL, "--want");
-    expect(PHONE " --preset no-such-preset", 1, NULL, "no-such-preset");
-    expect(PHONE " --set storage.0.bandwith=4GB/s", 1, NULL, "bandwith");
-    expect(PHONE " --profile fast", 2, NULL, "serial");
+    expect_holds("plan qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --dram 1GiB", 1, NULL,
+                 "needs at least");
+    expect_holds("plan qwen3-30b-a3b --device oneplus-15r --dram 64GiB", 1, NULL, "the device has");
+    expect_holds("plan qwen3-30b-a3b --device oneplus-15", 1, NULL, "oneplus-15r");
+    expect_holds(PHONE " --want fast", 2, NULL, "--want");
+    expect_holds(PHONE " --preset no-such-preset", 1, NULL, "no-such-preset");
+    expect_holds(PHONE " --set storage.0.bandwith=4GB/s", 1, NULL, "bandwith");
+    expect_holds(PHONE " --profile fast", 2, NULL, "serial");
 }
 
 static void an_override_reaches_the_description_it_belongs_to(void **state)
 {
     (void)state;
-    expect(PHONE " --format csv --set device.storage.0.bandwidth=20GB/s", 0, "compute", NULL);
-    expect(PHONE " --set top_k=4", 0, "top 4", NULL);
-    expect(PHONE " --set model.title=Renamed", 0, "Renamed,", NULL);
+    expect_holds(PHONE " --format csv --set device.storage.0.bandwidth=20GB/s", 0, "compute", NULL);
+    expect_holds(PHONE " --set top_k=4", 0, "top 4", NULL);
+    expect_holds(PHONE " --set model.title=Renamed", 0, "Renamed,", NULL);
 }
 
 static void unknown_routing_stands_beside_the_rate(void **state)
 {
     (void)state;
-    expect("plan glm-4.5-air --device m5-pro-64gb", 0, "]  routing unknown", NULL);
-    expect("plan glm-4.5-air --device m5-pro-64gb --format csv", 0, ",unknown,", NULL);
+    expect_holds("plan glm-4.5-air --device m5-pro-64gb", 0, "]  routing unknown", NULL);
+    expect_holds("plan glm-4.5-air --device m5-pro-64gb --format csv", 0, ",unknown,", NULL);
     struct run r = run_memwall("plan glm-4.5-air --device m5-pro-64gb --preset qwen3");
     assert_int_equal(r.exit_code, 0);
     assert_null(strstr(r.out, "unknown"));
     run_free(&r);
-    expect("sim --model glm-4.5-air --device m5-pro-64gb --tokens 1 --prompt 1 --draws 0 "
-           "--format json",
-           0, " routing\"", "taken as gpt-oss");
+    expect_holds("sim --model glm-4.5-air --device m5-pro-64gb --tokens 1 --prompt 1 --draws 0 "
+                 "--format json",
+                 0, " routing\"", "taken as gpt-oss");
     r = run_memwall("model import ../shared/data/hf-configs/Qwen--Qwen3-30B-A3B.json");
     assert_true(r.exit_code != 0 || strstr(r.out, "\n# router: gpt-oss "));
     run_free(&r);

@@ -1,18 +1,9 @@
 /* test_plan_command.c -- `memwall plan` as a user runs it: what the screen says of overrides, units, wishes
  * and measured runs. */
+#include "tests/cli_expect.h"
 #include "tests/support.h"
 
 #include <string.h>
-
-static void expect(const char *arguments, int exit_code, const char *out, const char *err)
-{
-    struct run r = run_memwall(arguments);
-    if (r.exit_code != exit_code || (out && !strstr(r.out, out)) || (err && !strstr(r.err, err)))
-        fail_msg("%s: exit %d\n%s%s", arguments, r.exit_code, r.out, r.err);
-    if (exit_code)
-        assert_int_equal(r.out_bytes, 0);
-    run_free(&r);
-}
 
 static void expect_not(const char *arguments, const char *text)
 {
@@ -29,42 +20,43 @@ static void expect_not(const char *arguments, const char *text)
 static void overrides_stand_under_the_title(void **state)
 {
     (void)state;
-    expect(PHONE " --set storage.0.bandwidth=15GB/s --set top_k=4", 0,
-           "\nwith storage.0.bandwidth=15GB/s, top_k=4\n", NULL);
-    expect(PHONE " --set storage.0.part=ufs-5.0 --want 5tok/s", 0,
-           "\nwith storage.0.part=ufs-5.0\n", NULL);
+    expect_holds(PHONE " --set storage.0.bandwidth=15GB/s --set top_k=4", 0,
+                 "\nwith storage.0.bandwidth=15GB/s, top_k=4\n", NULL);
+    expect_holds(PHONE " --set storage.0.part=ufs-5.0 --want 5tok/s", 0,
+                 "\nwith storage.0.part=ufs-5.0\n", NULL);
     expect_not(PHONE, "\nwith ");
 }
 
 static void the_unit_and_what_could_be_instead_are_named(void **state)
 {
     (void)state;
-    expect(CARD, 0, "\n  run as       gpu+cpu, ", NULL);
-    expect(CARD, 0, "instead: cpu ", NULL);
-    expect(CARD, 0, "-> nothing streams", NULL);
-    expect(CARD " --unit gpu", 0, "GB over the link", NULL);
-    expect(CARD " --unit gpu", 0, "2x link", NULL);
-    expect(CARD " --unit gpu --want 15tok/s", 0, "link rate", NULL);
+    expect_holds(CARD, 0, "\n  run as       gpu+cpu, ", NULL);
+    expect_holds(CARD, 0, "instead: cpu ", NULL);
+    expect_holds(CARD, 0, "-> nothing streams", NULL);
+    expect_holds(CARD " --unit gpu", 0, "GB over the link", NULL);
+    expect_holds(CARD " --unit gpu", 0, "2x link", NULL);
+    expect_holds(CARD " --unit gpu --want 15tok/s", 0, "link rate", NULL);
     expect_not(CARD " --unit gpu", "stream from flash");
-    expect(PHONE, 0, "\n  run as       cpu, ", NULL);
+    expect_holds(PHONE, 0, "\n  run as       cpu, ", NULL);
 }
 
 static void a_wish_tells_how_far_each_resource_leads(void **state)
 {
     (void)state;
-    expect(PHONE " --want 8tok/s", 0, "not by this alone: the most of it gives 4.7", NULL);
-    expect(PHONE " --want 8tok/s", 0, "not by both together: the most of both gives 5.1", NULL);
-    expect(PHONE " --want 4.5tok/s", 0, " times both: ", NULL);
-    expect(PHONE " --want 0.01tok/s", 0, "not needed", NULL);
+    expect_holds(PHONE " --want 8tok/s", 0, "not by this alone: the most of it gives 4.7", NULL);
+    expect_holds(PHONE " --want 8tok/s", 0, "not by both together: the most of both gives 5.1",
+                 NULL);
+    expect_holds(PHONE " --want 4.5tok/s", 0, " times both: ", NULL);
+    expect_holds(PHONE " --want 0.01tok/s", 0, "not needed", NULL);
     expect_not(PHONE " --want 0.01tok/s", " 1 B");
 }
 
 static void a_run_of_the_same_device_outside_the_interval_is_named(void **state)
 {
     (void)state;
-    expect(PHONE " --set storage.0.bandwidth=0.2GB/s --set storage.0.lane_bandwidth=0.2GB/s", 0,
-           "outside the interval: ", NULL);
-    expect(PHONE, 0, "\n  measured     B4 3.12 tok/s, BigMoeOnEdge | cache 4.19 GB\n", NULL);
+    expect_holds(PHONE " --set storage.0.bandwidth=0.2GB/s --set storage.0.lane_bandwidth=0.2GB/s",
+                 0, "outside the interval: ", NULL);
+    expect_holds(PHONE, 0, "\n  measured     B4 3.12 tok/s, BigMoeOnEdge | cache 4.19 GB\n", NULL);
     /* A model twenty times as large says nothing about this one, though the machine is the same. */
     expect_not("plan glm-4.5-air --device m5-pro-64gb", "kimi-k3");
 }
@@ -72,34 +64,36 @@ static void a_run_of_the_same_device_outside_the_interval_is_named(void **state)
 static void long_waits_are_hours_with_their_reason(void **state)
 {
     (void)state;
-    expect("plan kimi-k3 --device m5-pro-64gb --dense stream --prompt 4096", 0,
-           "in chunks of one token, no more fit the cache", NULL);
-    expect("plan kimi-k3 --device m5-pro-64gb --dense stream --prompt 4096", 0, " h  [", NULL);
+    expect_holds("plan kimi-k3 --device m5-pro-64gb --dense stream --prompt 4096", 0,
+                 "in chunks of one token, no more fit the cache", NULL);
+    expect_holds("plan kimi-k3 --device m5-pro-64gb --dense stream --prompt 4096", 0, " h  [",
+                 NULL);
     expect_not(PHONE " --prompt 8", "in chunks");
 }
 
 static void explained_inputs_are_rows_for_machines(void **state)
 {
     (void)state;
-    expect(PHONE " --explain --format csv", 0, "path,amount,unit,kind,spread,source\n", NULL);
-    expect(PHONE " --explain --format json", 0, "{\"path\": \"storage.0.bandwidth\", ", NULL);
-    expect(PHONE " --explain --format csv", 0, "rule: a quarter of the peak", NULL);
+    expect_holds(PHONE " --explain --format csv", 0, "path,amount,unit,kind,spread,source\n", NULL);
+    expect_holds(PHONE " --explain --format json", 0, "{\"path\": \"storage.0.bandwidth\", ", NULL);
+    expect_holds(PHONE " --explain --format csv", 0, "rule: a quarter of the peak", NULL);
 }
 
 static void plan_and_sim_say_what_context_and_prompt_they_are_for(void **state)
 {
     (void)state;
-    expect(PHONE " --format json", 0,
-           "\"context\": 4096, \"prompt_tokens\": 512, \"unit\": \"cpu\"", NULL);
-    expect("sim --model qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --tokens 1 --prompt 3 "
-           "--context 7 --draws 0 --format json",
-           0, "\"context\": 7, \"prompt_tokens\": 3", NULL);
+    expect_holds(PHONE " --format json", 0,
+                 "\"context\": 4096, \"prompt_tokens\": 512, \"unit\": \"cpu\"", NULL);
+    expect_holds(
+        "sim --model qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --tokens 1 --prompt 3 "
+        "--context 7 --draws 0 --format json",
+        0, "\"context\": 7, \"prompt_tokens\": 3", NULL);
 }
 
 static void a_dense_model_that_does_not_fit_gets_the_hint_to_fewer_bits(void **state)
 {
     (void)state;
-    expect("plan llama-3.1-70b --device oneplus-15r", 1, NULL, "--quant with fewer bits");
+    expect_holds("plan llama-3.1-70b --device oneplus-15r", 1, NULL, "--quant with fewer bits");
 }
 
 int main(void)

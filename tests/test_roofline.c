@@ -3,6 +3,7 @@
 #include "models/state.h"
 #include "sim/roofline/op_table.h"
 #include "sim/roofline/ridge.h"
+#include "tests/cli_expect.h"
 #include "tests/support.h"
 
 static struct diag dg;
@@ -493,30 +494,21 @@ static void an_efficiency_above_one_is_refused(void **state)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-static void expect(const char *arguments, int exit_code, const char *out, const char *err)
-{
-    struct run r = run_memwall(arguments);
-    if (r.exit_code != exit_code || (out && !strstr(r.out, out)) || (err && !strstr(r.err, err)))
-        fail_msg("%s: exit %d\n%s%s", arguments, r.exit_code, r.out, r.err);
-    if (exit_code)
-        assert_int_equal(r.out_bytes, 0);
-    run_free(&r);
-}
-
 static void a_model_that_does_not_fit_one_card_is_refused(void **state) /* I-14 */
 {
     (void)state;
-    expect("roofline llama-3.1-70b --device h100-sxm", 1, NULL, "does not fit");
-    expect("roofline llama-3.1-70b --device h100-sxm --hypothetical", 0, "total", "hypothetical");
-    expect("roofline llama-3.1-70b --device h100-sxm --tp 2", 0, "total", NULL);
+    expect_holds("roofline llama-3.1-70b --device h100-sxm", 1, NULL, "does not fit");
+    expect_holds("roofline llama-3.1-70b --device h100-sxm --hypothetical", 0, "total",
+                 "hypothetical");
+    expect_holds("roofline llama-3.1-70b --device h100-sxm --tp 2", 0, "total", NULL);
 }
 
 static void a_bound_of_a_model_with_experts_does_not_need_its_dense_weights_to_fit(void **state)
 {
     (void)state;
-    expect("roofline qwen3.5-397b-a17b --device iphone-17-pro", 0, "total", "does not fit");
-    expect("roofline qwen3.5-397b-a17b --device iphone-17-pro --dense resident", 1, NULL,
-           "does not fit");
+    expect_holds("roofline qwen3.5-397b-a17b --device iphone-17-pro", 0, "total", "does not fit");
+    expect_holds("roofline qwen3.5-397b-a17b --device iphone-17-pro --dense resident", 1, NULL,
+                 "does not fit");
     struct run a = run_memwall("roofline qwen3.5-397b-a17b --device iphone-17-pro --format csv"),
                b = run_memwall("roofline qwen3.5-397b-a17b --device iphone-17-pro --format csv "
                                "--dense stream");
@@ -529,24 +521,27 @@ static void a_bound_of_a_model_with_experts_does_not_need_its_dense_weights_to_f
 static void figures_for_people_have_three_digits_and_a_unit(void **state)
 {
     (void)state;
-    expect("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 4GiB --want 10tok/s "
-           "--summary",
-           0, "\nlower_bound                     114 ms ", NULL);
-    expect("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 4GiB --want 10tok/s "
-           "--summary",
-           0, "\nneed_compute_serial             not by this alone ", NULL);
-    expect("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 4GiB --format csv "
-           "--summary",
-           0, "\nlower_bound,0.114474,s,", NULL);
+    expect_holds(
+        "roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 4GiB --want 10tok/s "
+        "--summary",
+        0, "\nlower_bound                     114 ms ", NULL);
+    expect_holds(
+        "roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 4GiB --want 10tok/s "
+        "--summary",
+        0, "\nneed_compute_serial             not by this alone ", NULL);
+    expect_holds(
+        "roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 4GiB --format csv "
+        "--summary",
+        0, "\nlower_bound,0.114474,s,", NULL);
 }
 
 static void a_rate_above_the_bound_is_an_error(void **state) /* I-9 */
 {
     (void)state;
-    expect("roofline llama-3.1-70b --device m5-max-48gb --quant q4_0 --measured 12.6tok/s "
-           "--format csv",
-           0, "efficiency,0.80", NULL);
-    expect(
+    expect_holds("roofline llama-3.1-70b --device m5-max-48gb --quant q4_0 --measured 12.6tok/s "
+                 "--format csv",
+                 0, "efficiency,0.80", NULL);
+    expect_holds(
         "roofline llama-3.1-70b --device m5-max-48gb --quant q4_0 --measured 18tok/s --format csv",
         1, NULL, "efficiency above 1");
 }
@@ -554,23 +549,28 @@ static void a_rate_above_the_bound_is_an_error(void **state) /* I-9 */
 static void misuse_of_the_command_exits_with_2_and_one_line(void **state)
 {
     (void)state;
-    expect("roofline", 2, NULL, "memwall:");
-    expect("roofline qwen3-30b-a3b", 2, NULL, "--device");
-    expect("roofline qwen3-30b-a3b --device oneplus-15r --hit-ratio 1.5", 2, NULL, "at most 1");
-    expect("roofline qwen3-30b-a3b --device oneplus-15r --want 5", 2, NULL, "--want");
-    expect("roofline qwen3-30b-a3b --device oneplus-15r --batch 2 --prefill 8", 2, NULL, "exclude");
-    expect("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 2GiB --batch 2", 2,
-           NULL, "--hit-ratio");
-    expect("roofline qwen3-30b-a3b --device oneplus-15r --top-k 200", 1, NULL, "only 128 experts");
-    expect("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 2GiB "
-           "--hit-ratio 0.5",
-           2, NULL, "--hit-ratio");
-    expect("roofline llama-3.1-8b --device oneplus-15r --top-k 4", 2, NULL, "no routed experts");
-    expect("roofline llama-3.1-8b --device oneplus-15r --expert-quant q4_k", 2, NULL,
-           "no routed experts");
-    expect("roofline qwen3-30b-a3b --device oneplus-15r --expert-quant q4_k_m", 2, NULL,
-           "experts take one, as q4_k");
-    expect("roofline qwen3-30b-a3b --device oneplus-15r --unit gpu", 1, NULL, "it has cpu");
+    expect_holds("roofline", 2, NULL, "memwall:");
+    expect_holds("roofline qwen3-30b-a3b", 2, NULL, "--device");
+    expect_holds("roofline qwen3-30b-a3b --device oneplus-15r --hit-ratio 1.5", 2, NULL,
+                 "at most 1");
+    expect_holds("roofline qwen3-30b-a3b --device oneplus-15r --want 5", 2, NULL, "--want");
+    expect_holds("roofline qwen3-30b-a3b --device oneplus-15r --batch 2 --prefill 8", 2, NULL,
+                 "exclude");
+    expect_holds(
+        "roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 2GiB --batch 2", 2,
+        NULL, "--hit-ratio");
+    expect_holds("roofline qwen3-30b-a3b --device oneplus-15r --top-k 200", 1, NULL,
+                 "only 128 experts");
+    expect_holds("roofline qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --cache 2GiB "
+                 "--hit-ratio 0.5",
+                 2, NULL, "--hit-ratio");
+    expect_holds("roofline llama-3.1-8b --device oneplus-15r --top-k 4", 2, NULL,
+                 "no routed experts");
+    expect_holds("roofline llama-3.1-8b --device oneplus-15r --expert-quant q4_k", 2, NULL,
+                 "no routed experts");
+    expect_holds("roofline qwen3-30b-a3b --device oneplus-15r --expert-quant q4_k_m", 2, NULL,
+                 "experts take one, as q4_k");
+    expect_holds("roofline qwen3-30b-a3b --device oneplus-15r --unit gpu", 1, NULL, "it has cpu");
 }
 
 int main(void)

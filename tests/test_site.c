@@ -2,49 +2,17 @@
  * computes the experts beside it; the rules for rates that descriptions leave out. */
 #include "models/state.h"
 #include "sim/plan/planner.h"
+#include "tests/plan_bench.h"
 #include "tests/support.h"
 
 static struct diag dg;
 
-struct bench {
-    struct model *m;
-    struct device *d;
-    struct plan_request r;
-};
-
-static struct bench bench_of(const char *model, const char *device, const char *quant,
+static struct bench bench_on(const char *model, const char *device, const char *quant,
                              const char *unit)
 {
-    struct bench b = {.r = {.place = {.context = 4096,
-                                      .state_bits = STATE_BITS_F16,
-                                      .lanes = 4,
-                                      .pieces = 3,
-                                      .chunk = 512},
-                            .lanes = 4,
-                            .pieces = 3,
-                            .presets = "sim/trace/presets",
-                            .preset = "uniform",
-                            .unit = unit,
-                            .prompt = 512,
-                            .seed = 1}};
-    assert_ok(model_load(&b.m, model, "models/desc", NULL, 0, &dg));
-    assert_ok(device_load(&b.d, device, "devices/desc", NULL, 0, &dg));
-    if (quant)
-        assert_ok(model_requantise(b.m, quant, &dg));
+    struct bench b = bench_of(model, device, quant);
+    b.r.unit = unit;
     return b;
-}
-
-static void bench_free(struct bench *b)
-{
-    model_free(b->m);
-    device_free(b->d);
-}
-
-static struct plan *plan_of(const struct bench *b)
-{
-    struct plan *p;
-    assert_ok(plan_new(&p, b->m, b->d, &b->r, &dg));
-    return p;
 }
 
 static struct machine machine_of(const struct bench *b, enum rates rates)
@@ -61,7 +29,7 @@ static void the_fastest_site_is_taken_and_the_others_are_listed(void **state)
     (void)state;
     static const char *const models[] = {"gpt-oss-120b", "qwen3-235b-a22b"};
     for (size_t i = 0; i < 2; i++) {
-        struct bench b = bench_of(models[i], "rtx-4090-pc", "mxfp4", NULL);
+        struct bench b = bench_on(models[i], "rtx-4090-pc", "mxfp4", NULL);
         struct plan *p = plan_of(&b);
         assert_int_equal(p->site_count, 3);
         for (size_t s = 0; s < p->site_count; s++) {
@@ -80,7 +48,7 @@ static void the_fastest_site_is_taken_and_the_others_are_listed(void **state)
 static void experts_computed_by_the_host_do_not_cross_the_link(void **state)
 {
     (void)state;
-    struct bench b = bench_of("gpt-oss-120b", "rtx-4090-pc", NULL, "gpu+cpu");
+    struct bench b = bench_on("gpt-oss-120b", "rtx-4090-pc", NULL, "gpu+cpu");
     struct plan *p = plan_of(&b);
     assert_int_equal(p->tally.link_bytes, 0);
     assert_true(p->tally.dram_bytes >= p->tally.expert_bytes);
@@ -98,7 +66,7 @@ static void experts_computed_by_the_host_do_not_cross_the_link(void **state)
 static void a_token_on_two_units_lies_between_its_bounds(void **state)
 {
     (void)state;
-    struct bench b = bench_of("qwen3-235b-a22b", "rtx-4090-pc", "q4_k_m", "gpu+cpu");
+    struct bench b = bench_on("qwen3-235b-a22b", "rtx-4090-pc", "q4_k_m", "gpu+cpu");
     for (int profile = PROFILE_SERIAL; profile <= PROFILE_PERFECT; profile++) {
         b.r.profile = (enum profile)profile;
         struct plan *p = plan_of(&b);
@@ -116,7 +84,7 @@ static void a_token_on_two_units_lies_between_its_bounds(void **state)
 static void a_model_that_fits_the_card_has_no_other_site(void **state)
 {
     (void)state;
-    struct bench b = bench_of("qwen3-30b-a3b", "rtx-4090-pc", "q4_k_m", NULL);
+    struct bench b = bench_on("qwen3-30b-a3b", "rtx-4090-pc", "q4_k_m", NULL);
     struct plan *p = plan_of(&b);
     assert_int_equal(p->site_count, 1);
     assert_string_equal(p->site[0].name, "gpu");
@@ -128,7 +96,7 @@ static void a_model_that_fits_the_card_has_no_other_site(void **state)
 static void a_faster_link_helps_who_copies_experts_over_it(void **state)
 {
     (void)state;
-    struct bench b = bench_of("gpt-oss-120b", "rtx-4090-pc", NULL, "gpu");
+    struct bench b = bench_on("gpt-oss-120b", "rtx-4090-pc", NULL, "gpu");
     struct plan *p = plan_of(&b);
     struct answer a[WISH_COUNT];
     struct plan_case c;
@@ -152,7 +120,7 @@ static void a_unit_that_cannot_be_a_host_is_refused(void **state)
     (void)state;
     static const char *const units[] = {"gpu+gpu", "cpu+cpu", "gpu+npu", "tpu"};
     for (size_t i = 0; i < 4; i++) {
-        struct bench b = bench_of("gpt-oss-120b", "rtx-4090-pc", NULL, units[i]);
+        struct bench b = bench_on("gpt-oss-120b", "rtx-4090-pc", NULL, units[i]);
         struct plan *p;
         assert_int_equal(plan_new(&p, b.m, b.d, &b.r, &dg), ST_MISSING);
         assert_null(p);
@@ -164,7 +132,7 @@ static void a_unit_that_cannot_be_a_host_is_refused(void **state)
 static void a_link_reaches_085_of_the_raw_rate_and_a_bound_takes_all_of_it(void **state)
 {
     (void)state;
-    struct bench b = bench_of("gpt-oss-120b", "rtx-4090-pc", NULL, "gpu");
+    struct bench b = bench_on("gpt-oss-120b", "rtx-4090-pc", NULL, "gpu");
     struct machine m = machine_of(&b, RATES_REACHED);
     assert_int_equal(m.link_Bps, 27200000000);
     assert_int_equal(m.input[INPUT_LINK].value.kind, KIND_ASSUMED);
@@ -180,7 +148,7 @@ static void a_link_reaches_085_of_the_raw_rate_and_a_bound_takes_all_of_it(void 
 static void the_share_of_the_peak_grows_with_the_tokens_of_a_product(void **state)
 {
     (void)state;
-    struct bench b = bench_of("qwen3-30b-a3b", "oneplus-15r", "q4_k_m", NULL);
+    struct bench b = bench_on("qwen3-30b-a3b", "oneplus-15r", "q4_k_m", NULL);
     struct machine m = machine_of(&b, RATES_REACHED);
     assert_int_equal(machine_ops(&m, 1000), m.reached_ops);
     assert_int_equal(m.gemm_ops, m.peak_ops / 4);
@@ -201,7 +169,7 @@ static void the_share_of_the_peak_grows_with_the_tokens_of_a_product(void **stat
 static void with_both_flash_and_memory_less_of_each_is_needed(void **state)
 {
     (void)state;
-    struct bench b = bench_of("qwen3-30b-a3b", "oneplus-15r", "q4_k_m", NULL);
+    struct bench b = bench_on("qwen3-30b-a3b", "oneplus-15r", "q4_k_m", NULL);
     b.r.place.memory = 6ull << 30;
     struct plan *p = plan_of(&b);
     struct answer a[WISH_COUNT];
