@@ -16,6 +16,21 @@ int64_t fixed_log2_q32(uint64_t x);
 uint64_t fixed_exp2_q32(int64_t e_q32);
 /* Floor of the square root. */
 uint64_t fixed_sqrt_u64(uint64_t x);
+/* Sum, product and maximum; the first two saturate. */
+static inline uint64_t fixed_add(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+static inline uint64_t fixed_mul(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+static inline uint64_t fixed_max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
 /* floor(a * b / c) through 128 bits; saturates; c > 0. */
 uint64_t fixed_mul_div(uint64_t a, uint64_t b, uint64_t c);
 

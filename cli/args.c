@@ -3,6 +3,7 @@
 #include "cli/args.h"
 
 #include "base/nearest.h"
+#include "base/text.h"
 #include "cli/command.h"
 
 #include <assert.h>
@@ -131,8 +132,7 @@ static enum status read_choice(struct setting *s, struct diag *dg)
             s->number = (uint64_t)(c - s->option->choices);
             return ST_OK;
         }
-        size_t used = strlen(listed);
-        snprintf(listed + used, sizeof listed - used, "%s%s", used ? ", " : "", *c);
+        text_list(listed, sizeof listed, ", ", "%s", *c);
     }
     return diag_set(dg, ST_USAGE, "--%s must be one of %s, not '%s'", s->option->name, listed,
                     s->text);

@@ -5,6 +5,7 @@
 #include "cli/report.h"
 
 #include "base/nearest.h"
+#include "base/text.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -98,8 +99,7 @@ static int unknown_command(const char *prefix, const char *word, const char *nex
         if (strncmp((*c)->name, prefix, skip) != 0)
             continue;
         names[count++] = (*c)->name + skip;
-        size_t used = strlen(listed);
-        snprintf(listed + used, sizeof listed - used, "%s%s", used ? ", " : "", (*c)->name + skip);
+        text_list(listed, sizeof listed, ", ", "%s", (*c)->name + skip);
     }
     char both[64];
     snprintf(both, sizeof both, "%s %s", word ? word : "", next ? next : "");

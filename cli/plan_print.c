@@ -2,6 +2,7 @@
 #include "cli/plan_text.h"
 
 #include "base/fixed.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,19 +82,18 @@ void plan_assumed(char *out, size_t size, const struct plan *p)
     for (size_t i = 0; i < INPUT_COUNT; i++) {
         const struct machine_input *in = &p->machine.input[i];
         if (used(p, i) && in->value.kind == KIND_ASSUMED)
-            text_append(out, size, "%s%s", *out ? "; " : "", in->what);
+            text_list(out, size, "; ", "%s", in->what);
     }
     const struct value *reserve = &p->device->reserve;
     if (p->place.reserve && (p->place.reserve_by_rule || reserve->kind == KIND_ASSUMED))
-        text_append(out, size, "%smemory kept by the system", *out ? "; " : "");
+        text_list(out, size, "; ", "memory kept by the system");
     if (p->tally.flash_bytes && p->request.profile != PROFILE_SERIAL &&
         strcmp(p->machine.unit, "cpu") == 0)
-        text_append(out, size, "%sreads take no time from the cores", *out ? "; " : "");
+        text_list(out, size, "; ", "reads take no time from the cores");
     if (plan_routing_unknown(p))
-        text_append(out, size, "%srouting unknown, taken as preset %s", *out ? "; " : "",
-                    p->route->preset);
+        text_list(out, size, "; ", "routing unknown, taken as preset %s", p->route->preset);
     else if (p->place.experts && plan_streams(p))
-        text_append(out, size, "%srouting like preset %s", *out ? "; " : "", p->route->preset);
+        text_list(out, size, "; ", "routing like preset %s", p->route->preset);
 }
 
 size_t plan_outside(struct plan_note notes[PLAN_NOTES], const struct plan_page *page)

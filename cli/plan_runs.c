@@ -4,6 +4,7 @@
 #include "cli/plan_text.h"
 
 #include "base/fixed.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ void plan_print_runs(const struct plan_page *page)
                quantity_round(rate, rate_of(r), DIM_TOKEN_RATE), *r->engine ? ", " : "", r->engine,
                *other ? other : " | as asked");
         if (r->likeness == LIKE_BOTH && !inside(page->plan, r))
-            text_append(outside, sizeof outside, "%s%s", *outside ? ", " : "", r->id);
+            text_list(outside, sizeof outside, ", ", "%s", r->id);
     }
     if (*outside)
         printf(PLAN_LABEL "outside the interval: %s\n", "", outside);

@@ -1,7 +1,6 @@
 #include "cli/plan_text.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,13 +34,4 @@ struct text text_rate(uint64_t ns)
     if (unit)
         *unit = 0;
     return t;
-}
-
-void text_append(char *out, size_t size, const char *format, ...)
-{
-    size_t used = strlen(out);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(out + used, size - used, format, args);
-    va_end(args);
 }

@@ -13,6 +13,4 @@ struct text text_size(uint64_t bytes);
 struct text text_time(uint64_t ns); /* above two hours in hours, above two days in days */
 struct text text_rate(uint64_t ns); /* 10^9/ns tokens a second, without the unit */
 
-void text_append(char *out, size_t size, const char *format, ...) PRINTF_LIKE(3, 4);
-
 #endif

@@ -257,7 +257,7 @@ static void put_crossovers(struct summary *s, const struct roofline_picture *p)
 
 static void put_needs(struct summary *s, const struct roofline_picture *p, uint64_t token_ns)
 {
-    uint64_t wanted = fixed_mul_div(token_ns, p->load.tokens, 1), rate;
+    uint64_t wanted = fixed_mul(token_ns, p->load.tokens), rate;
     for (int t = 0; t < TIER_COUNT; t++)
         for (int serial = 0; serial < 2; serial++) {
             char name[64];

@@ -1,6 +1,8 @@
 /* shape.c -- see shape.h. */
 #include "models/shape.h"
 
+#include "base/fixed.h"
+
 #include <string.h>
 
 #define PARAMS_MAX UINT64_C(1000000000000000)
@@ -10,18 +12,6 @@ struct lister {
     void *self;
     uint64_t hidden;
 };
-
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-    uint64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
 
 static void matrix(const struct lister *s, enum tensor_group group, int part, uint64_t rows,
                    uint64_t cols)
@@ -229,15 +219,15 @@ static void add_tensor(void *self, const struct tensor *t)
 {
     struct filler *f = self;
     enum tensor_group format = t->vector ? GROUP_OTHER : t->group;
-    uint64_t params = times(t->rows, t->cols);
+    uint64_t params = fixed_mul(t->rows, t->cols);
     uint64_t bytes =
         quant_mix_bytes(f->mix, (int)format, t->part, f->index, f->layer_count, t->rows, t->cols);
     struct layer *l = f->layer;
-    l->params[t->group] = plus(l->params[t->group], times(params, t->count));
-    l->weight_bytes[t->group] = plus(l->weight_bytes[t->group], times(bytes, t->count));
+    l->params[t->group] = fixed_add(l->params[t->group], fixed_mul(params, t->count));
+    l->weight_bytes[t->group] = fixed_add(l->weight_bytes[t->group], fixed_mul(bytes, t->count));
     if (t->group == GROUP_EXPERT) {
-        l->expert_params = plus(l->expert_params, params);
-        l->expert_bytes = plus(l->expert_bytes, bytes);
+        l->expert_params = fixed_add(l->expert_params, params);
+        l->expert_bytes = fixed_add(l->expert_bytes, bytes);
     }
 }
 
@@ -253,9 +243,9 @@ static void fill_layer(struct model *m, size_t i)
     l->expert_bias_bytes = quant_mix_bytes(&m->quant, GROUP_OTHER, QUANT_ANY, i, m->layer_count, 1,
                                            l->expert_bias_params);
     l->params[GROUP_OTHER] =
-        plus(l->params[GROUP_OTHER], times(l->expert_bias_params, l->ffn.experts));
+        fixed_add(l->params[GROUP_OTHER], fixed_mul(l->expert_bias_params, l->ffn.experts));
     l->weight_bytes[GROUP_OTHER] =
-        plus(l->weight_bytes[GROUP_OTHER], times(l->expert_bias_bytes, l->ffn.experts));
+        fixed_add(l->weight_bytes[GROUP_OTHER], fixed_mul(l->expert_bias_bytes, l->ffn.experts));
 }
 
 static uint64_t end_bytes(const struct model *m, enum tensor_group group, uint64_t rows,
@@ -270,19 +260,19 @@ enum status shape_fill(struct model *m, struct diag *dg)
     for (size_t i = 0; i < m->layer_count; i++) {
         fill_layer(m, i);
         for (int g = 0; g < GROUP_MAX; g++) {
-            params = plus(params, m->layers[i].params[g]);
-            bytes = plus(bytes, m->layers[i].weight_bytes[g]);
+            params = fixed_add(params, m->layers[i].params[g]);
+            bytes = fixed_add(bytes, m->layers[i].weight_bytes[g]);
         }
     }
     enum tensor_group embedding = m->tied_embeddings ? GROUP_HEAD : GROUP_EMBEDDING;
-    m->params_embedding = times(plus(m->vocab, m->positions), m->hidden);
-    m->bytes_embedding = end_bytes(m, embedding, plus(m->vocab, m->positions), m->hidden);
-    m->params_head = m->tied_embeddings ? 0 : times(m->vocab, m->hidden);
+    m->params_embedding = fixed_mul(fixed_add(m->vocab, m->positions), m->hidden);
+    m->bytes_embedding = end_bytes(m, embedding, fixed_add(m->vocab, m->positions), m->hidden);
+    m->params_head = m->tied_embeddings ? 0 : fixed_mul(m->vocab, m->hidden);
     m->bytes_head = m->tied_embeddings ? 0 : end_bytes(m, GROUP_HEAD, m->vocab, m->hidden);
     m->params_final = m->hidden;
     m->bytes_final = end_bytes(m, GROUP_OTHER, 1, m->hidden);
-    params = plus(params, plus(m->params_embedding, m->params_head));
-    bytes = plus(bytes, plus(m->bytes_embedding, m->bytes_head));
+    params = fixed_add(params, fixed_add(m->params_embedding, m->params_head));
+    bytes = fixed_add(bytes, fixed_add(m->bytes_embedding, m->bytes_head));
     if (params > PARAMS_MAX || bytes > 10 * PARAMS_MAX)
         return diag_set(dg, ST_RANGE, "%s: shapes give more than 10^15 parameters or 10^16 bytes",
                         m->origin);

@@ -1,6 +1,7 @@
 #include "validate/published_setup.h"
 
 #include "base/fixed.h"
+#include "base/text.h"
 #include "models/work.h"
 
 #include <stdarg.h>
@@ -17,13 +18,8 @@ enum { TOKENS = 32, WARMUP_MAX = 512, PROMPT = 512, CATALOGUE_NAME_MAX = 96 };
 void published_note(struct published_run *r, const char *format, ...)
 {
     va_list args;
-    size_t used = strlen(r->note);
-    if (used > 0 && used + 2 < sizeof r->note) {
-        memcpy(r->note + used, "; ", 3);
-        used += 2;
-    }
     va_start(args, format);
-    vsnprintf(r->note + used, sizeof r->note - used, format, args);
+    text_list_v(r->note, sizeof r->note, "; ", format, args);
     va_end(args);
 }
 

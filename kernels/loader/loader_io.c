@@ -2,6 +2,7 @@
  * backends. */
 #include "kernels/loader/loader_io.h"
 
+#include "base/text.h"
 #include "kernels/loader/loader_inside.h"
 
 #include <assert.h>
@@ -14,14 +15,9 @@
 
 void loader_io_remark(struct loader_io *io, const char *format, ...)
 {
-    size_t used = strlen(io->note);
     va_list arguments;
-    if (used > 0 && used + 2 < sizeof io->note) {
-        memcpy(io->note + used, "; ", 3);
-        used += 2;
-    }
     va_start(arguments, format);
-    vsnprintf(io->note + used, sizeof io->note - used, format, arguments);
+    text_list_v(io->note, sizeof io->note, "; ", format, arguments);
     va_end(arguments);
 }
 

@@ -1,5 +1,7 @@
 /* accounts.c -- what a run did with its time and bytes: per token, over all, and the bounds around it. */
 #include "sim/pipeline/run_state.h"
+
+#include "base/fixed.h"
 #include "sim/roofline/estimate.h"
 
 #include <stdlib.h>
@@ -83,11 +85,6 @@ void accounts_add_token(struct run *r, uint64_t now)
 
 /* ---- bounds of the whole run: what no schedule can beat, and everything one after another ---- */
 
-static uint64_t longest(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 void accounts_end(struct run *r)
 {
     struct pipeline_result *out = r->result;
@@ -113,8 +110,8 @@ void accounts_end(struct run *r)
         out->lower_ns = time_for(c.bytes, flash_Bps);
     if (r->setup.given_compute_ns)
         return;
-    out->lower_ns = longest(out->lower_ns, time_for(kernel_bytes, r->machine.dram_Bps));
-    out->lower_ns = longest(out->lower_ns, a.ops_ns);
+    out->lower_ns = fixed_max(out->lower_ns, time_for(kernel_bytes, r->machine.dram_Bps));
+    out->lower_ns = fixed_max(out->lower_ns, a.ops_ns);
 }
 
 static int by_size(const void *a, const void *b)
@@ -167,7 +164,7 @@ static uint64_t experts_peak_bytes(const struct run *r)
 {
     uint64_t params = 0;
     for (size_t l = 0; l < r->model->layer_count; l++)
-        params = longest(params, r->model->layers[l].expert_params);
+        params = fixed_max(params, r->model->layers[l].expert_params);
     if (r->profile->expand_experts && !run_keeps_cache(r))
         return 2 * params;
     return r->decide ? decide_peak_bytes(r->decide) : r->top_k * model_expert_bytes_max(r->model);

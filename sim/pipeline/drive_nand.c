@@ -262,7 +262,7 @@ static enum status check_values(const struct storage *s, struct diag *dg)
         if (!needed[i].v->given || !needed[i].v->amount)
             return diag_set(dg, ST_MISFIT, "storage %s: nand needs %s, which is not given", name,
                             needed[i].key);
-    if (fixed_mul_div(s->channels.amount, s->dies_per_channel.amount, 1) > DIES_MAX)
+    if (fixed_mul(s->channels.amount, s->dies_per_channel.amount) > DIES_MAX)
         return diag_set(dg, ST_RANGE, "storage %s: more than %u dies", name, DIES_MAX);
     return ST_OK;
 }
@@ -308,7 +308,7 @@ static enum status allocate(struct nand *n, struct drive *d, struct diag *dg)
 
 static uint64_t link_Bps(const struct nand *n, const struct storage *s)
 {
-    uint64_t rate_Bps = fixed_mul_div(n->channels, n->bus_Bps, 1);
+    uint64_t rate_Bps = fixed_mul(n->channels, n->bus_Bps);
     if (s->link_bandwidth.given || s->bandwidth.given)
         rate_Bps = UINT64_MAX;
     if (s->link_bandwidth.given)

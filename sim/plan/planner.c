@@ -95,7 +95,7 @@ uint64_t plan_first_ns(const struct plan *p, const struct plan_case *c)
         struct timing t;
         r.hit_ratio = with_misses(chunk_hit_ratio(p, c, part->before), c->miss_factor);
         estimate_timing(&t, &part->chunk, &c->machine, &r);
-        sum += fixed_mul_div(t.total_ns, part->chunks, 1);
+        sum += fixed_mul(t.total_ns, part->chunks);
     }
     return sum;
 }

@@ -19,21 +19,6 @@ uint64_t time_for(uint64_t amount, uint64_t per_second)
     return t > UINT64_MAX ? UINT64_MAX : (uint64_t)t;
 }
 
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    return fixed_mul_div(a, b, 1);
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static uint64_t part(uint64_t amount, uint64_t ratio)
 {
     return fixed_mul_div(amount, ratio, RATIO_ONE);
@@ -68,9 +53,9 @@ static uint64_t burst_ns(const struct machine *m, const struct regime *r, uint64
     if (experts == 0 || size == 0)
         return 0;
     uint64_t reads = experts * r->pieces, piece = (size + r->pieces - 1) / r->pieces;
-    uint64_t pipe = plus(m->flash.latency.given ? m->flash.latency.amount : 0,
-                         time_for(times(reads, piece), m->flash.bandwidth.amount));
-    return larger(storage_closed_burst_ns(&m->flash, reads, piece, r->lanes), pipe);
+    uint64_t pipe = fixed_add(m->flash.latency.given ? m->flash.latency.amount : 0,
+                              time_for(fixed_mul(reads, piece), m->flash.bandwidth.amount));
+    return fixed_max(storage_closed_burst_ns(&m->flash, reads, piece, r->lanes), pipe);
 }
 
 /* Many look-ups: the number of misses hardly varies, so the burst of their mean is taken. */
@@ -116,7 +101,7 @@ static struct layer_bytes bytes_of(const struct layer_class *c, const struct mac
 {
     struct layer_bytes b = {.miss = part(c->expert_read_bytes, RATIO_ONE - r->hit_ratio),
                             .streamed = part(c->trunk_bytes, r->stream_trunk)};
-    b.dma = times(b.miss + b.streamed, 1 + 2 * r->copies);
+    b.dma = fixed_mul(b.miss + b.streamed, 1 + 2 * r->copies);
     if (m->host)
         b.link = b.streamed;
     else if (m->own_memory)
@@ -128,7 +113,7 @@ void estimate_tally(struct tally *out, const struct workload *l, const struct ma
                     const struct regime *r)
 {
     *out = (struct tally){.ops = workload_ops(l)};
-    uint64_t dma = times(r->stream_bytes, 1 + 2 * r->copies);
+    uint64_t dma = fixed_mul(r->stream_bytes, 1 + 2 * r->copies);
     for (size_t i = 0; i < l->class_count; i++) {
         const struct layer_class *c = &l->classes[i];
         struct layer_bytes b = bytes_of(c, m, r);
@@ -138,7 +123,7 @@ void estimate_tally(struct tally *out, const struct workload *l, const struct ma
         out->link_bytes += b.link * c->layers;
         out->memory_bytes += (c->fixed_bytes + (m->host ? 0 : c->expert_read_bytes)) * c->layers;
         dma += b.dma * c->layers;
-        out->reads += fixed_mul_div(times(c->unique_e3 * c->layers, r->pieces),
+        out->reads += fixed_mul_div(fixed_mul(c->unique_e3 * c->layers, r->pieces),
                                     RATIO_ONE - r->hit_ratio, RATIO_ONE * 1000);
     }
     out->memory_bytes += l->ends_bytes;
@@ -180,10 +165,10 @@ static uint64_t kernel_ns(struct timing *t, struct site site, uint64_t ops, uint
 {
     uint64_t compute = time_for(ops, site.ops), memory = time_for(bytes, site.memory_Bps);
     if (compute >= memory)
-        t->compute_ns = plus(t->compute_ns, times(compute, layers));
+        t->compute_ns = fixed_add(t->compute_ns, fixed_mul(compute, layers));
     else
-        *site.waiting_ns = plus(*site.waiting_ns, times(memory, layers));
-    return larger(compute, memory);
+        *site.waiting_ns = fixed_add(*site.waiting_ns, fixed_mul(memory, layers));
+    return fixed_max(compute, memory);
 }
 
 /* What of a layer's reads is not hidden behind its experts (SYSTEMS 1.5). The last expert to arrive
@@ -194,12 +179,12 @@ static uint64_t exposed_ns(uint64_t read, uint64_t experts, const struct layer_c
     if (r->profile == PROFILE_SERIAL || read == 0)
         return read;
     uint64_t n = (c->unique_e3 + 999) / 1000;
-    uint64_t alone =
-        larger(time_for(c->expert_ops, site.ops), time_for(c->expert_read_bytes, site.memory_Bps));
+    uint64_t alone = fixed_max(time_for(c->expert_ops, site.ops),
+                               time_for(c->expert_read_bytes, site.memory_Bps));
     uint64_t last = n ? alone / n : 0, none = RATIO_ONE;
     for (uint64_t i = 0; i < n && none; i++)
         none = part(none, r->hit_ratio);
-    uint64_t end = plus(read, part(last, RATIO_ONE - none));
+    uint64_t end = fixed_add(read, part(last, RATIO_ONE - none));
     return end > experts ? end - experts : 0;
 }
 
@@ -213,14 +198,15 @@ struct transfer {
 static struct transfer transfer_of(uint64_t flash_ns, uint64_t dma, uint64_t link,
                                    const struct machine *m)
 {
-    struct transfer t = {.flash_ns = larger(flash_ns, time_for(dma, m->dram_Bps)), .arriving = dma};
+    struct transfer t = {.flash_ns = fixed_max(flash_ns, time_for(dma, m->dram_Bps)),
+                         .arriving = dma};
     if (!m->own_memory)
         return t;
     t.arriving = link;
     if (link == 0)
         return t;
-    t.link_ns = larger(time_for(link, m->link_Bps), time_for(link, m->memory_Bps));
-    t.link_ns = larger(t.link_ns, time_for(dma + link, m->dram_Bps));
+    t.link_ns = fixed_max(time_for(link, m->link_Bps), time_for(link, m->memory_Bps));
+    t.link_ns = fixed_max(t.link_ns, time_for(dma + link, m->dram_Bps));
     return t;
 }
 
@@ -230,14 +216,14 @@ static void add_exposed(struct timing *t, const struct transfer *x, uint64_t exp
     uint64_t by_link = x->link_ns > x->flash_ns ? exposed : 0;
     if (profile == PROFILE_SERIAL)
         by_link = x->link_ns;
-    t->link_ns = plus(t->link_ns, times(by_link, layers));
-    t->flash_ns = plus(t->flash_ns, times(exposed - by_link, layers));
+    t->link_ns = fixed_add(t->link_ns, fixed_mul(by_link, layers));
+    t->flash_ns = fixed_add(t->flash_ns, fixed_mul(exposed - by_link, layers));
 }
 
 static uint64_t read_ns(const struct transfer *x, enum profile profile)
 {
-    return profile == PROFILE_SERIAL ? plus(x->flash_ns, x->link_ns)
-                                     : larger(x->flash_ns, x->link_ns);
+    return profile == PROFILE_SERIAL ? fixed_add(x->flash_ns, x->link_ns)
+                                     : fixed_max(x->flash_ns, x->link_ns);
 }
 
 /* Kernels of one layer. The hidden state goes over to the host and comes back: two calls for the one
@@ -251,19 +237,20 @@ static void add_layer(struct timing *t, const struct layer_class *c, uint64_t to
                       const struct machine *m, const struct regime *r, uint64_t *reads)
 {
     struct layer_bytes b = bytes_of(c, m, r);
-    uint64_t flash = plus(expert_read_ns(c, m, r), stream_ns(b.streamed, m, r));
+    uint64_t flash = fixed_add(expert_read_ns(c, m, r), stream_ns(b.streamed, m, r));
     /* The mixture is rounded in its 32nd bit; bytes over the pipe's rate stay a lower bound. */
     if (b.miss + b.streamed)
-        flash = larger(flash, time_for(b.miss + b.streamed, m->flash.bandwidth.amount));
+        flash = fixed_max(flash, time_for(b.miss + b.streamed, m->flash.bandwidth.amount));
     struct transfer x = transfer_of(flash, b.dma, b.link, m);
     uint64_t beside = r->profile == PROFILE_SERIAL ? 0 : m->host ? b.dma : x.arriving;
     struct site site = expert_site(t, m, c->rows_e3);
     kernel_ns(t, unit_site(t, m, tokens * 1000), c->fixed_ops, c->fixed_bytes, c->layers);
     uint64_t experts = kernel_ns(t, site, c->expert_ops, c->expert_read_bytes + beside, c->layers);
-    t->overhead_ns = plus(t->overhead_ns, times(times(layer_calls(c, m), m->call_ns), c->layers));
+    t->overhead_ns =
+        fixed_add(t->overhead_ns, fixed_mul(fixed_mul(layer_calls(c, m), m->call_ns), c->layers));
     uint64_t read = read_ns(&x, r->profile);
     if (r->profile == PROFILE_PERFECT)
-        *reads = plus(*reads, times(read, c->layers));
+        *reads = fixed_add(*reads, fixed_mul(read, c->layers));
     else
         add_exposed(t, &x, exposed_ns(read, experts, c, site, r), c->layers, r->profile);
 }
@@ -273,14 +260,14 @@ static void add_ends(struct timing *t, const struct workload *l, const struct ma
                      const struct regime *r, uint64_t *reads)
 {
     uint64_t bytes = r->stream_bytes;
-    struct transfer x = transfer_of(stream_ns(bytes, m, r), times(bytes, 1 + 2 * r->copies),
+    struct transfer x = transfer_of(stream_ns(bytes, m, r), fixed_mul(bytes, 1 + 2 * r->copies),
                                     m->own_memory ? bytes : 0, m);
     uint64_t beside = r->profile == PROFILE_PERFECT ? x.arriving : 0;
     kernel_ns(t, unit_site(t, m, l->tokens * 1000), l->ends_ops, l->ends_bytes + beside, 1);
-    t->overhead_ns = plus(t->overhead_ns, m->call_ns);
+    t->overhead_ns = fixed_add(t->overhead_ns, m->call_ns);
     uint64_t read = read_ns(&x, r->profile);
     if (r->profile == PROFILE_PERFECT)
-        *reads = plus(*reads, read);
+        *reads = fixed_add(*reads, read);
     else
         add_exposed(t, &x, read, 1, r->profile);
 }
@@ -293,11 +280,11 @@ void estimate_timing(struct timing *out, const struct workload *l, const struct 
     for (size_t i = 0; i < l->class_count; i++)
         add_layer(out, &l->classes[i], l->tokens, m, r, &reads);
     add_ends(out, l, m, r, &reads);
-    uint64_t busy = plus(plus(out->compute_ns, out->memory_ns), out->overhead_ns);
-    busy = plus(busy, out->host_memory_ns);
+    uint64_t busy = fixed_add(fixed_add(out->compute_ns, out->memory_ns), out->overhead_ns);
+    busy = fixed_add(busy, out->host_memory_ns);
     if (r->profile == PROFILE_PERFECT)
         out->flash_ns = reads > busy ? reads - busy : 0;
-    out->total_ns = plus(plus(out->flash_ns, out->link_ns), busy);
+    out->total_ns = fixed_add(fixed_add(out->flash_ns, out->link_ns), busy);
 }
 
 /* ---- bounds -------------------------------------------------------------------------------- */
@@ -310,8 +297,8 @@ static uint64_t serial_read_ns(const struct workload *l, const struct machine *m
     for (size_t i = 0; i < l->class_count; i++) {
         const struct layer_class *c = &l->classes[i];
         uint64_t one = expert_read_ns(c, m, r);
-        one = plus(one, stream_ns(bytes_of(c, m, r).streamed, m, r));
-        sum = plus(sum, times(one, c->layers));
+        one = fixed_add(one, stream_ns(bytes_of(c, m, r).streamed, m, r));
+        sum = fixed_add(sum, fixed_mul(one, c->layers));
         *calls += layer_calls(c, m) * c->layers;
     }
     return sum;
@@ -340,7 +327,7 @@ static uint64_t compute_ns(const struct workload *l, const struct machine *m, ui
 {
     uint64_t experts = m->host ? workload_expert_ops(l) : 0;
     uint64_t unit = time_for(workload_ops(l) - experts, machine_ops(m, rows_e3));
-    return experts ? plus(unit, time_for(experts, machine_host_ops(m, rows_e3))) : unit;
+    return experts ? fixed_add(unit, time_for(experts, machine_host_ops(m, rows_e3))) : unit;
 }
 
 void estimate_bounds(struct bounds *out, const struct workload *l, const struct machine *m,
@@ -362,9 +349,9 @@ void estimate_bounds(struct bounds *out, const struct workload *l, const struct 
     take(out, out->flash_ns, "flash");
     uint64_t reads = serial_read_ns(l, m, r, &calls);
     uint64_t slowest = compute_ns(l, m, 1000);
-    out->upper_ns = plus(larger(reads, out->flash_ns), plus(slowest, out->memory_ns));
-    out->upper_ns = plus(out->upper_ns, plus(out->link_ns, times(calls, m->call_ns)));
+    out->upper_ns = fixed_add(fixed_max(reads, out->flash_ns), fixed_add(slowest, out->memory_ns));
+    out->upper_ns = fixed_add(out->upper_ns, fixed_add(out->link_ns, fixed_mul(calls, m->call_ns)));
     if (m->own_memory)
-        out->upper_ns = plus(out->upper_ns, out->dram_ns);
-    out->upper_ns = plus(out->upper_ns, rounding_ns(l));
+        out->upper_ns = fixed_add(out->upper_ns, out->dram_ns);
+    out->upper_ns = fixed_add(out->upper_ns, rounding_ns(l));
 }

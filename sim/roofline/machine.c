@@ -11,11 +11,6 @@ static uint64_t part(uint64_t amount, uint64_t ratio)
     return fixed_mul_div(amount, ratio, RATIO_ONE);
 }
 
-static uint64_t saturating_product(uint64_t a, uint64_t b)
-{
-    return fixed_mul_div(a, b, 1);
-}
-
 static const struct value *peak_of(const struct compute *c, bool eight_bit, const char **key)
 {
     bool cpu = strcmp(c->name, "cpu") == 0;
@@ -302,15 +297,10 @@ enum status machine_init(struct machine *m, const struct device *d,
                                                                       : device_dram_rate(d));
     m->dram_bytes = d->dram.capacity.given ? d->dram.capacity.amount : 0;
     m->memory_bytes = m->own_memory ? c->memory.capacity.amount : m->dram_bytes;
-    m->dram_bytes = saturating_product(m->dram_bytes, m->cards);
-    m->memory_bytes = saturating_product(m->memory_bytes, m->cards);
+    m->dram_bytes = fixed_mul(m->dram_bytes, m->cards);
+    m->memory_bytes = fixed_mul(m->memory_bytes, m->cards);
     machine_derive(m);
     return check_inputs(m, d, dg);
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 static uint64_t reached(uint64_t peak, uint64_t share)
@@ -348,16 +338,16 @@ void machine_derive(struct machine *m)
     m->flash.lane_bandwidth = in[INPUT_FLASH_LANE].value;
     m->flash.bandwidth = in[INPUT_FLASH_BANDWIDTH].value;
     m->flash.iops = in[INPUT_FLASH_IOPS].value;
-    m->dram_Bps = saturating_product(in[INPUT_DRAM].value.amount, m->own_memory ? 1 : m->cards);
-    m->memory_Bps = m->own_memory ? saturating_product(in[INPUT_UNIT_DRAM].value.amount, m->cards)
-                                  : m->dram_Bps;
+    m->dram_Bps = fixed_mul(in[INPUT_DRAM].value.amount, m->own_memory ? 1 : m->cards);
+    m->memory_Bps =
+        m->own_memory ? fixed_mul(in[INPUT_UNIT_DRAM].value.amount, m->cards) : m->dram_Bps;
     m->link_Bps = m->own_memory && in[INPUT_LINK].value.given ? in[INPUT_LINK].value.amount : 0;
-    m->peak_ops = saturating_product(in[INPUT_PEAK].value.amount, m->cards);
+    m->peak_ops = fixed_mul(in[INPUT_PEAK].value.amount, m->cards);
     m->reached_ops = reached(m->peak_ops, share);
-    m->gemm_ops = larger(m->reached_ops, reached(m->peak_ops, in[INPUT_GEMM].value.amount));
+    m->gemm_ops = fixed_max(m->reached_ops, reached(m->peak_ops, in[INPUT_GEMM].value.amount));
     uint64_t host = m->host ? in[INPUT_HOST_PEAK].value.amount : 0;
     m->host_ops = reached(host, in[INPUT_HOST_EFFICIENCY].value.amount);
-    m->host_gemm_ops = larger(m->host_ops, reached(host, in[INPUT_GEMM].value.amount));
+    m->host_gemm_ops = fixed_max(m->host_ops, reached(host, in[INPUT_GEMM].value.amount));
     m->call_ns = in[INPUT_CALL].value.amount;
 }
 
