@@ -96,7 +96,7 @@ define isa_rules
 $(BUILD)/%_$(1).o: CFLAGS += $(FLAGS_$(1))
 $(BUILD)/%.$(1).o: %.c | $(NEED)
 	@mkdir -p $$(@D)
-	$$(CC) $$(CPPFLAGS) -DLANES=$(1) -DLANES_HEADER='"kernels/isa/lanes_$(1).h"' $$(CFLAGS) $$(FLAGS_$(1)) \
+	$$(call run,$$@)$$(CC) $$(CPPFLAGS) -DLANES=$(1) -DLANES_HEADER='"kernels/isa/lanes_$(1).h"' $$(CFLAGS) $$(FLAGS_$(1)) \
 	    $$(LANE_QUIET) -MMD -MP -c -o $$@ $$<
 endef
 $(foreach i,$(ISAS),$(eval $(call isa_rules,$(i))))
