@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void append_v(char *out, size_t size, const char *format, va_list args)
+static void PRINTF_LIKE(3, 0) append_v(char *out, size_t size, const char *format, va_list args)
 {
     size_t used = strlen(out);
     vsnprintf(out + used, size - used, format, args);
