@@ -27,15 +27,15 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-st
 # -ffp-contract=off: a fused multiply-add would make printed doubles depend on the compiler.
 CPPFLAGS += -I. -D_GNU_SOURCE -DMEMWALL_VERSION='"$(VERSION)"'
 CFLAGS   += -std=c11 $(OPTIMISE) $(WARN) -ffp-contract=off -fno-math-errno -pthread
-LDLIBS   += -lcsv -lyaml -ljansson -lgsl -lgslcblas -luring -lm -lpthread
+LDLIBS   += -lcsv -lyaml -ljansson -lgsl -lgslcblas -luring -lpcre2-8 -lm -lpthread
 
 # What Debian packages the build, the tests and the figures need.
-PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev liburing-dev libcmocka-dev \
+PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev liburing-dev libpcre2-dev libcmocka-dev \
             libpcg-cpp-dev clang clang-format
 
 # A folder is a module; a new .c file in one of them is built without touching this file.
 FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline validate \
-           kernels/formats kernels/isa kernels/loader kernels/store
+           kernels/formats kernels/isa kernels/loader kernels/store kernels/graph
 # Files of one instruction set are named for it; those of other architectures than the compiler's are left out.
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 ISAS_x86_64  := avx2 avx512
