@@ -198,11 +198,12 @@ static void weights_beyond_a_formats_range_saturate(void **state)
         enum format_id id;
         float most;
     } cases[] = {{FORMAT_Q8_0, 127 * 65504.0f}, {FORMAT_Q4_0, 8 * 65504.0f}};
-    for (size_t c = 0; c < 2; c++) {
-        float in[32] = {[0] = FLT_MAX, [1] = -FLT_MAX, [2] = 1e7f, [3] = 1}, out[32];
-        there_and_back(block_format(cases[c].id), out, in);
-        assert_true(fabsf(out[0]) == cases[c].most); /* the first of two extremes has the end */
-        assert_true(out[1] < -0.8f * cases[c].most && out[1] >= -cases[c].most);
+    for (size_t c = 0; c < 4; c++) {
+        float most = cases[c / 2].most, over = c % 2 ? FLT_MAX : 1.01f * most;
+        float in[32] = {[0] = over, [1] = -over, [3] = 1}, out[32];
+        there_and_back(block_format(cases[c / 2].id), out, in);
+        assert_true(fabsf(out[0]) == most); /* the first of two extremes has the end */
+        assert_true(out[1] < -0.8f * most && out[1] >= -most);
         assert_true(out[3] == 0);
     }
     float in[32] = {[0] = FLT_MAX, [1] = -FLT_MAX}, out[32];
