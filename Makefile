@@ -84,7 +84,13 @@ memwall: $(PROGRAM)
 $(PROGRAM): $(CLI_OBJ) $(BUILD)/libmemwall.a
 	$(call run,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libmemwall.a $(LDLIBS)
 
-$(BUILD)/libmemwall.a: $(LIB_OBJ) Makefile
+# A file that came or went changes the library even where no object is newer than it.
+$(BUILD)/libmemwall.list: FORCE
+	@mkdir -p $(@D)
+	@echo '$(LIB_OBJ)' | cmp -s - $@ || echo '$(LIB_OBJ)' > $@
+.PHONY: FORCE
+
+$(BUILD)/libmemwall.a: $(LIB_OBJ) $(BUILD)/libmemwall.list
 	@rm -f $@
 	$(call run,$@)$(AR) rcs $@ $(LIB_OBJ)
 
