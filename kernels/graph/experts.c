@@ -223,6 +223,11 @@ static const float *part_of(const float *stacked, uint32_t expert, size_t rows)
     return stacked ? stacked + expert * rows : NULL;
 }
 
+static const struct low_rank *adapter_of(const struct low_rank *stacked, uint32_t expert)
+{
+    return stacked && stacked[expert].rank ? &stacked[expert] : NULL;
+}
+
 static void set_matrices(struct experts *e, uint32_t layer, const struct choice *c,
                          struct matrix *m)
 {
@@ -233,7 +238,8 @@ static void set_matrices(struct experts *e, uint32_t layer, const struct choice 
     const float *bias[PART_MAX] = {l->gate_bias, l->up_bias, l->down_bias};
     for (int part = 0; part < PART_MAX; part++)
         m[part] = (struct matrix){.weights = w[part],
-                                  .bias = part_of(bias[part], c->expert, w[part].rows)};
+                                  .bias = part_of(bias[part], c->expert, w[part].rows),
+                                  .adapter = adapter_of(l->expert_adapter[part], c->expert)};
 }
 
 struct gating_rows {
