@@ -123,10 +123,14 @@ static void attend_gqa(struct graph *g, size_t layer)
 
 /* ---- one latent for all heads ---- */
 
-static void dequantised_row(float *to, const struct matrix *m, size_t row)
+/* With the adapter merged into it, as no product is made that could add it. */
+static void dequantised_row(const struct isa *isa, float *to, const struct matrix *m, size_t row)
 {
     const struct weights *w = &m->weights;
+    const struct low_rank *a = m->adapter;
     packed_dequantise(w->format, to, w->data, row, 0, w->cols, w->cols);
+    for (size_t i = 0; a && i < a->rank; i++)
+        isa->add_scaled(to, a->down + i * w->cols, a->scale * a->up[row * a->rank + i], w->cols);
 }
 
 static size_t latent_width(const struct attention *a)
@@ -155,9 +159,9 @@ static void absorb_queries(void *context, size_t begin, size_t end, size_t threa
         size_t rows = split ? a->kv_lora_rank : a->nope_head_dim;
         for (size_t i = 0; i < rows; i++) {
             if (split)
-                dequantised_row(row, &s->w->k_b, h * rows + i);
+                dequantised_row(isa, row, &s->w->k_b, h * rows + i);
             else
-                dequantised_row(row, &s->w->kv_b, h * (a->nope_head_dim + a->v_head_dim) + i);
+                dequantised_row(isa, row, &s->w->kv_b, h * (a->nope_head_dim + a->v_head_dim) + i);
             for (size_t t = 0; t < g->tokens; t++) {
                 float *to = g->absorbed + (t * a->heads + h) * latent;
                 const float *q = g->q + (t * a->heads + h) * head_dim;
@@ -213,9 +217,9 @@ static void attend_latents(void *context, size_t begin, size_t end, size_t threa
         bool split = s->w->v_b.weights.rows > 0;
         for (size_t i = 0; i < a->v_head_dim; i++) {
             if (split)
-                dequantised_row(row, &s->w->v_b, h * a->v_head_dim + i);
+                dequantised_row(isa, row, &s->w->v_b, h * a->v_head_dim + i);
             else
-                dequantised_row(row, &s->w->kv_b,
+                dequantised_row(isa, row, &s->w->kv_b,
                                 h * (a->nope_head_dim + a->v_head_dim) + a->nope_head_dim + i);
             for (size_t t = 0; t < g->tokens; t++)
                 g->attended.values[t * g->attended.cols + h * a->v_head_dim + i] = isa->dot(

@@ -223,6 +223,11 @@ static const float *part_of(const float *stacked, uint32_t expert, size_t rows)
     return stacked ? stacked + expert * rows : NULL;
 }
 
+static const struct low_rank *adapter_of(const struct low_rank *stacked, uint32_t expert)
+{
+    return stacked && stacked[expert].rank ? &stacked[expert] : NULL;
+}
+
 static void set_matrices(struct experts *e, uint32_t layer, const struct choice *c,
                          struct matrix *m)
 {
@@ -231,9 +236,12 @@ static void set_matrices(struct experts *e, uint32_t layer, const struct choice 
     expert_source_matrices(&e->source, e->slots.io, layer, c->expert,
                            store_address(e->slots.store, c->slot), w);
     const float *bias[PART_MAX] = {l->gate_bias, l->up_bias, l->down_bias};
-    for (int part = 0; part < PART_MAX; part++)
+    uint32_t number = (layer * e->setup.decide.experts + c->expert) * PART_MAX;
+    for (uint32_t part = 0; part < PART_MAX; part++)
         m[part] = (struct matrix){.weights = w[part],
-                                  .bias = part_of(bias[part], c->expert, w[part].rows)};
+                                  .bias = part_of(bias[part], c->expert, w[part].rows),
+                                  .adapter = adapter_of(l->expert_adapter[part], c->expert),
+                                  .expert_matrix = 1 + number + part};
 }
 
 struct gating_rows {

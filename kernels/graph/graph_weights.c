@@ -41,29 +41,12 @@ static enum status tensor_wrong(const struct reading *r, const struct gguf_tenso
                     (int)(t->name.length < 200 ? t->name.length : 200), t->name.data, what);
 }
 
-/* "blk.12.attn_q.weight" -> 12, "attn_q.weight"; a name without layer keeps SIZE_MAX. */
-static void split_name(struct gguf_text *name, size_t *layer)
-{
-    char text[32];
-    unsigned number;
-    int used = 0;
-    size_t n = name->length < sizeof text - 1 ? name->length : sizeof text - 1;
-    memcpy(text, name->data, n);
-    text[n] = 0;
-    *layer = SIZE_MAX;
-    if (sscanf(text, "blk.%9u.%n", &number, &used) == 1 && used > 0) {
-        *layer = number;
-        name->data += used;
-        name->length -= (size_t)used;
-    }
-}
-
 /* Where the tensor goes. *skip: it is one of a layer beyond the model's (multi-token prediction). */
 static enum status place_of(const struct reading *r, const struct gguf_tensor *t, size_t *layer,
                             struct tensor_place *place, bool *skip)
 {
     struct gguf_text name = t->name;
-    split_name(&name, layer);
+    tensor_name_split(&name, layer);
     *skip = *layer != SIZE_MAX && *layer >= r->w->model->layer_count;
     if (*skip)
         return ST_OK;

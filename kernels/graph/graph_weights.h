@@ -29,6 +29,8 @@ struct layer_weights {
     struct matrix q_a, q_b, kv_a, kv_b, k_b, v_b; /* MLA */
     struct matrix router, gate, up, down;         /* dense feed-forward */
     struct matrix shared_gate, shared_up, shared_down, shared_router;
+    /* By enum expert_part: an adapter for each routed expert (rank 0: none), or NULL (adapter.h). */
+    const struct low_rank *expert_adapter[PART_MAX];
 };
 
 /* Figures that the graph needs and struct model does not keep. */

@@ -144,6 +144,8 @@ void products_run(const struct compute *c, const struct product *list, size_t co
         units += (list[i].matrix->weights.rows + ROW_UNIT - 1) / ROW_UNIT;
     if (units)
         workers_each(c->workers, products_share, &p, units, 1);
+    for (size_t i = 0; c->watch && i < count; i++)
+        c->watch(c->watch_self, &list[i]);
 }
 
 void product_run(const struct compute *c, const struct matrix *m, const struct input *in,

@@ -25,13 +25,22 @@ struct matrix {
     struct weights weights;         /* rows 0: the layer has no such matrix */
     const float *bias;              /* rows, or NULL */
     const struct low_rank *adapter; /* or NULL */
+    uint32_t
+        expert_matrix; /* of a routed expert: 1 + (layer * experts + expert) * 3 + part; else 0 */
 };
+
+/* Is told of each product when it is done, by the thread that asked for it: for statistics of what goes
+ * into a matrix and comes out. It must not change what it is shown. */
+struct product;
+typedef void product_watch_fn(void *self, const struct product *p);
 
 /* Who computes, and in what precision. */
 struct compute {
     const struct isa *isa;
     struct workers *workers;
-    bool activations_f32; /* else 8 bits, for weights that are quantised */
+    bool activations_f32;    /* else 8 bits, for weights that are quantised */
+    product_watch_fn *watch; /* NULL: nobody watches */
+    void *watch_self;
 };
 
 /* The input of products: `tokens` vectors and, unless everything is F32, their 8-bit form. Capacity is set at

@@ -1,6 +1,7 @@
 /* tensor_table.c -- see tensor_table.h. */
 #include "kernels/graph/tensor_table.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A length that a tensor's extent must have. */
@@ -176,6 +177,22 @@ static bool belongs(const struct graph_weights *w, size_t offset)
     if (offset == AT(k) || offset == AT(v))
         return !w->recipe->latent;
     return true;
+}
+
+void tensor_name_split(struct gguf_text *name, size_t *layer_idx)
+{
+    char text[32];
+    unsigned number;
+    int used = 0;
+    size_t n = name->length < sizeof text - 1 ? name->length : sizeof text - 1;
+    memcpy(text, name->data, n);
+    text[n] = 0;
+    *layer_idx = SIZE_MAX;
+    if (sscanf(text, "blk.%9u.%n", &number, &used) == 1 && used > 0) {
+        *layer_idx = number;
+        name->data += used;
+        name->length -= (size_t)used;
+    }
 }
 
 bool tensor_place_find(struct tensor_place *out, const struct graph_weights *w, size_t layer_idx,

@@ -22,6 +22,9 @@ struct tensor_place {
     uint64_t rows, cols; /* what its extents must be; a vector has 1 row */
 };
 
+/* "blk.12.attn_q.weight" -> 12, "attn_q.weight"; a name without layer stays, and its layer is SIZE_MAX. */
+void tensor_name_split(struct gguf_text *name, size_t *layer_idx);
+
 /* The place of a layer's tensor, or of one without a layer (layer_idx SIZE_MAX). False: there is none of
  * that name for this recipe. */
 bool tensor_place_find(struct tensor_place *out, const struct graph_weights *w, size_t layer_idx,
