@@ -16,7 +16,7 @@
 #define SUFFIX       ".yaml"
 #define SUFFIX_BYTES (sizeof SUFFIX - 1)
 
-static const char *const overlap_names[] = {"serial", "expert", NULL};
+static const char *const overlap_names[] = {"serial", "expert", "ready", NULL};
 static const char *const io_names[] = {"direct", "buffered", "mmap", NULL};
 static const char *const dense_names[] = {"resident", "streamed", "page-cache", NULL};
 static const char *const site_names[] = {"cpu", "gpu", NULL};
@@ -56,7 +56,7 @@ static const char *const evict_names[] = {"before", "after", NULL};
 static const struct yaml_field profile_fields[] = {
     TEXT(title, "for people"),
     TEXT(source, "where the behaviour was read"),
-    CHOICE(overlap, overlap_names, "serial or expert"),
+    CHOICE(overlap, overlap_names, "serial, expert or ready"),
     CHOICE(io, io_names, "direct, buffered or mmap"),
     CHOICE(dense, dense_names, "resident, streamed or page-cache"),
     CHOICE(site, site_names, "cpu or gpu: where experts are computed"),

@@ -14,7 +14,8 @@
 
 enum overlap {
     OVERLAP_SERIAL, /* all reads, then all experts */
-    OVERLAP_EXPERT  /* hits and arrivals as they come */
+    OVERLAP_EXPERT, /* hits and arrivals as they come, one at a time */
+    OVERLAP_READY   /* the same, all that are there together */
 };
 enum io_path {
     IO_DIRECT,   /* past the page cache */

@@ -19,6 +19,10 @@ struct kernel {
     uint64_t calls;
     uint64_t rows_e3;  /* tokens that a weight is multiplied with, parts per 1000; 0: one */
     uint64_t fixed_ns; /* further time that nothing shortens */
+    /* What its bytes take with the memory to itself, as measured: peaks and shares then do not matter.
+     * 0: not known. */
+    uint64_t measured_ns;
+    bool cached; /* measured_ns is out of the last-level cache: no traffic to memory */
 };
 
 struct unit_setup {
