@@ -18,6 +18,7 @@ const struct command *const commands[] = {
     &command_roofline,
     &command_replay,
     &command_sim,
+    &command_sweep,
     &command_trace_info,
     &command_trace_convert,
     &command_trace_generate,
@@ -33,6 +34,7 @@ const struct command *const commands[] = {
     &command_bench_replay,
     &command_bench_read,
     &command_bench_sim,
+    &command_bench_sweep,
     NULL,
 };
 /* clang-format on */
