@@ -35,6 +35,8 @@ const struct command *const commands[] = {
     &command_bench_read,
     &command_bench_sim,
     &command_bench_sweep,
+    &command_engine_bench_kernels,
+    &command_engine_bench_loader,
     NULL,
 };
 /* clang-format on */
@@ -67,7 +69,7 @@ static void print_commands(FILE *f, const char *prefix)
 {
     for (const struct command *const *c = commands; *c; c++)
         if (!prefix || (strncmp((*c)->name, prefix, strlen(prefix)) == 0))
-            fprintf(f, "  %-16s %s\n", (*c)->name, (*c)->summary);
+            fprintf(f, "  %-20s  %s\n", (*c)->name, (*c)->summary);
 }
 
 /* The exit code after something was printed by hand. */

@@ -15,6 +15,8 @@
 
 /* Tokens for which codes are decoded once. */
 #define LANES_TOKENS 4
+/* Lines of codes that lane_peak.c takes for two tokens. */
+#define LANES_PEAK 2
 
 typedef struct {
     __m256 low, high;

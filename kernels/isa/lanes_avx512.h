@@ -18,6 +18,8 @@
 
 /* Tokens for which codes are decoded once. */
 #define LANES_TOKENS 4
+/* Lines of codes that lane_peak.c takes for two tokens. */
+#define LANES_PEAK 6
 
 typedef __m512 vf;
 typedef __m512i vi;

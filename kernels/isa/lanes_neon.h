@@ -14,6 +14,8 @@
 
 /* Tokens for which codes are decoded once. */
 #define LANES_TOKENS 2
+/* Lines of codes that lane_peak.c takes for two tokens. */
+#define LANES_PEAK 2
 
 typedef struct {
     float32x4_t q[4];

@@ -19,7 +19,7 @@
  *       40  u64      bytes of the model's files together
  *       48  u64      fingerprint of the model (below)
  *       56  u8[192]  name of the model's first file, without folder, cut to 191 bytes
- *      248  u64      hash of bytes 0..247
+ *     4088  u64      hash of bytes 0..4087
  *   records     each at a multiple of 4096, in any order, back to back
  *   table
  *       for each layer with experts, ascending:

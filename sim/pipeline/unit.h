@@ -10,7 +10,7 @@
 
 #include "sim/core/evq.h"
 #include "sim/core/flow.h"
-#include "sim/pipeline/timeline.h"
+#include "sim/trace/timeline.h"
 
 struct kernel {
     const char *operation; /* of timeline.h */

@@ -1,9 +1,9 @@
 /* timeline_record.h -- what a timeline keeps; private to timeline.c, which records, and timeline_save.c, which
  * writes. */
-#ifndef SIM_PIPELINE_TIMELINE_RECORD_H
-#define SIM_PIPELINE_TIMELINE_RECORD_H
+#ifndef SIM_TRACE_TIMELINE_RECORD_H
+#define SIM_TRACE_TIMELINE_RECORD_H
 
-#include "sim/pipeline/timeline.h"
+#include "sim/trace/timeline.h"
 
 #include <stdbool.h>
 

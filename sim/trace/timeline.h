@@ -12,8 +12,8 @@
  *
  * Every span carries pass, layer and operation (its name), by which two timelines can be laid side by side.
  * docs/formats.md describes the file. */
-#ifndef SIM_PIPELINE_TIMELINE_H
-#define SIM_PIPELINE_TIMELINE_H
+#ifndef SIM_TRACE_TIMELINE_H
+#define SIM_TRACE_TIMELINE_H
 
 #include "base/status.h"
 

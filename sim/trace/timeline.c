@@ -1,7 +1,7 @@
 /* timeline.c -- see timeline.h. Spans, counter values and marks share one array, in the order of recording. */
-#include "sim/pipeline/timeline.h"
+#include "sim/trace/timeline.h"
 
-#include "sim/pipeline/timeline_record.h"
+#include "sim/trace/timeline_record.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,11 +4,11 @@
  * again, as one seats guests: the number of rows of a lane is then the largest number of its spans at one
  * time, the least that is possible.
  */
-#include "sim/pipeline/timeline.h"
+#include "sim/trace/timeline.h"
 
 #include "base/json.h"
 #include "base/outfile.h"
-#include "sim/pipeline/timeline_record.h"
+#include "sim/trace/timeline_record.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,0 +1,430 @@
+/* experts.c -- see experts.h. */
+#include "kernels/graph/experts.h"
+
+#include "kernels/graph/expert_slots.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One expert of the layer's union: rows first .. first + count - 1 of the row arrays are its tokens. */
+struct choice {
+    uint32_t expert, slot;
+    uint32_t first, count, filled;
+    bool done;
+};
+
+struct experts {
+    struct experts_setup setup;
+    struct expert_source source;
+    struct expert_slots slots;
+    struct decide *decide;
+    size_t chunk, hidden, width_max, rows_max;
+    struct choice *choice;
+    uint32_t choices;
+    uint32_t *choice_of; /* by expert: index + 1, or 0 */
+    uint32_t *row_of;    /* by (token, slot): its row */
+    uint32_t *ready;     /* indices of choices to compute together */
+    uint32_t *ticket;
+    struct matrix *matrix; /* three a ready choice */
+    struct product *product;
+    struct input in, mid; /* rows: the token's state; gate * up */
+    float *gate, *up;     /* rows x width */
+    float *row;           /* rows x hidden: each expert's output for each of its tokens */
+};
+
+/* ---- set-up ---- */
+
+static const struct ffn *ffn_of(const struct experts *e, uint32_t layer)
+{
+    return &e->setup.weights->model->layers[layer].ffn;
+}
+
+/* The most that `tokens` tokens can ask for in one layer. */
+static uint64_t union_bytes(const struct experts *e, size_t tokens)
+{
+    uint64_t most = 0;
+    for (uint32_t l = 0; l < e->setup.weights->model->layer_count; l++) {
+        const struct ffn *f = ffn_of(e, l);
+        uint64_t n = tokens * f->top_k < f->experts ? tokens * f->top_k : f->experts;
+        if (n * e->source.expert_bytes[l] > most)
+            most = n * e->source.expert_bytes[l];
+    }
+    return most;
+}
+
+static void shape_decisions(struct experts *e)
+{
+    struct decide_setup *d = &e->setup.decide;
+    const struct model *m = e->setup.weights->model;
+    d->layers = (uint32_t)m->layer_count;
+    d->experts = (uint32_t)model_experts(m);
+    d->expert_bytes = e->source.expert_bytes;
+    if (d->prefetch_experts_max == 0)
+        d->prefetch_experts_max = (uint32_t)model_top_k(m);
+    e->hidden = m->hidden;
+    for (uint32_t l = 0; l < d->layers; l++)
+        if (ffn_of(e, l)->expert_width > e->width_max)
+            e->width_max = ffn_of(e, l)->expert_width;
+}
+
+static enum status decisions_new(struct experts *e, struct diag *dg)
+{
+    uint64_t limit = decide_batch_limit(&e->setup.decide);
+    e->chunk = e->setup.chunk;
+    while (e->chunk > 1 && union_bytes(e, e->chunk) > limit)
+        e->chunk--;
+    e->rows_max = e->chunk * model_top_k(e->setup.weights->model);
+    return decide_new(&e->decide, &e->setup.decide, union_bytes(e, e->chunk), dg);
+}
+
+/* What may be members beyond the budget: a batch and what is foretold, where nothing is evicted before. */
+static uint64_t reserve_bytes(const struct experts *e)
+{
+    struct decide_setup before = e->setup.decide;
+    if (!before.policy->keeps_nothing && before.evict == EVICT_BEFORE)
+        return 0;
+    before.policy = cache_policy_find("lru");
+    before.evict = EVICT_BEFORE;
+    before.scope = SCOPE_GLOBAL;
+    return decide_minimum_bytes(&before, union_bytes(e, e->chunk));
+}
+
+static enum status buffers_new(struct experts *e, struct diag *dg)
+{
+    size_t experts = e->setup.decide.experts, rows = e->rows_max;
+    e->choice = calloc(experts, sizeof *e->choice);
+    e->choice_of = calloc(experts, sizeof *e->choice_of);
+    e->ready = calloc(experts, sizeof *e->ready);
+    e->ticket = calloc(experts, sizeof *e->ticket);
+    e->matrix = calloc(experts, PART_MAX * sizeof *e->matrix);
+    e->product = calloc(experts, 2 * sizeof *e->product);
+    e->row_of = calloc(rows, sizeof *e->row_of);
+    e->gate = calloc(rows * e->width_max, sizeof *e->gate);
+    e->up = calloc(rows * e->width_max, sizeof *e->up);
+    e->row = calloc(rows * e->hidden, sizeof *e->row);
+    bool whole = e->choice && e->choice_of && e->ready && e->ticket && e->matrix && e->product &&
+                 e->row_of && e->gate && e->up && e->row;
+    enum status st = whole ? ST_OK : diag_no_memory(dg);
+    if (st == ST_OK)
+        st = input_new(&e->in, e->hidden, rows, dg);
+    return st == ST_OK ? input_new(&e->mid, e->width_max, rows, dg) : st;
+}
+
+enum status experts_new(struct experts **out, const struct experts_setup *s, struct diag *dg)
+{
+    struct experts *e = calloc(1, sizeof *e);
+    if (!e)
+        return diag_no_memory(dg);
+    e->setup = *s;
+    enum status st = expert_source_open(&e->source, s->weights, s->pack_path, dg);
+    if (st == ST_OK && model_experts(s->weights->model) > 0) {
+        shape_decisions(e);
+        st = decisions_new(e, dg);
+        if (st == ST_OK)
+            st = expert_slots_new(&e->slots, &e->source, &e->setup.loader, s->direct,
+                                  e->setup.decide.budget_bytes, reserve_bytes(e), s->record, dg);
+        if (st == ST_OK)
+            st = buffers_new(e, dg);
+    } else {
+        e->chunk = s->chunk;
+    }
+    if (st != ST_OK) {
+        experts_free(e);
+        return st;
+    }
+    *out = e;
+    return ST_OK;
+}
+
+void experts_free(struct experts *e)
+{
+    if (!e)
+        return;
+    expert_slots_free(&e->slots);
+    decide_free(e->decide);
+    expert_source_close(&e->source);
+    input_free(&e->in);
+    input_free(&e->mid);
+    void *arrays[] = {e->choice,  e->choice_of, e->ready, e->ticket, e->matrix,
+                      e->product, e->row_of,    e->gate,  e->up,     e->row};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+    free(e);
+}
+
+/* ---- the choice, and guesses ---- */
+
+/* The union in order of first choice, each with its tokens' rows one after another. */
+static void list_choices(struct experts *e, const uint16_t *ids, size_t n)
+{
+    e->choices = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t *of = &e->choice_of[ids[i]];
+        if (*of == 0) {
+            *of = ++e->choices;
+            e->choice[*of - 1] = (struct choice){.expert = ids[i]};
+        }
+        e->choice[*of - 1].count++;
+    }
+    uint32_t first = 0;
+    for (uint32_t c = 0; c < e->choices; c++) {
+        e->choice[c].first = first;
+        first += e->choice[c].count;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct choice *c = &e->choice[e->choice_of[ids[i]] - 1];
+        e->row_of[i] = c->first + c->filled++;
+    }
+    for (uint32_t c = 0; c < e->choices; c++)
+        e->choice_of[e->choice[c].expert] = 0;
+}
+
+/* A hit whose read is still under way is late, and goes before all prefetches from now on. */
+static void find_slots(struct experts *e, uint32_t layer)
+{
+    for (uint32_t i = 0; i < e->choices; i++) {
+        struct choice *c = &e->choice[i];
+        c->slot = e->slots.slot_of[layer * e->setup.decide.experts + c->expert];
+        struct expert_slot *slot = &e->slots.slot[c->slot];
+        if (!slot->pending || !slot->prefetched || loader_io_ready(e->slots.io, slot->ticket))
+            continue;
+        e->setup.record->sums.late_hits++;
+        loader_io_promote(e->slots.io, slot->ticket);
+    }
+}
+
+enum status experts_choose(struct experts *e, uint32_t pass, uint32_t layer, const uint16_t *ids,
+                           size_t tokens, struct diag *dg)
+{
+    size_t n = tokens * ffn_of(e, layer)->top_k, count;
+    assert(n <= e->rows_max);
+    e->slots.pass = pass;
+    list_choices(e, ids, n);
+    const struct decision *d = decide_batch(e->decide, pass, layer, ids, n, &count);
+    enum status st = expert_slots_execute(&e->slots, d, count, dg);
+    if (st == ST_OK)
+        find_slots(e, layer);
+    return st;
+}
+
+enum status experts_predict(struct experts *e, uint32_t pass, uint32_t layer, uint32_t target,
+                            const uint16_t *ids, size_t n, struct diag *dg)
+{
+    size_t count;
+    const struct decision *d = decide_predict(e->decide, pass, layer, target, ids, NULL, n, &count);
+    return expert_slots_execute(&e->slots, d, count, dg);
+}
+
+/* ---- computing ---- */
+
+static const float *part_of(const float *stacked, uint32_t expert, size_t rows)
+{
+    return stacked ? stacked + expert * rows : NULL;
+}
+
+static void set_matrices(struct experts *e, uint32_t layer, const struct choice *c,
+                         struct matrix *m)
+{
+    const struct layer_weights *l = &e->setup.weights->layers[layer];
+    struct weights w[PART_MAX];
+    expert_source_matrices(&e->source, e->slots.io, layer, c->expert,
+                           store_address(e->slots.store, c->slot), w);
+    const float *bias[PART_MAX] = {l->gate_bias, l->up_bias, l->down_bias};
+    for (int part = 0; part < PART_MAX; part++)
+        m[part] = (struct matrix){.weights = w[part],
+                                  .bias = part_of(bias[part], c->expert, w[part].rows)};
+}
+
+struct gating_rows {
+    struct experts *e;
+    size_t width, first;
+};
+
+static void gate_rows(void *context, size_t begin, size_t end, size_t thread)
+{
+    const struct gating_rows *g = context;
+    struct experts *e = g->e;
+    const struct isa *isa = e->setup.compute.isa;
+    (void)thread;
+    for (size_t r = g->first + begin; r < g->first + end; r++) {
+        float *y = e->mid.values + r * g->width;
+        const float *gate = e->gate + r * g->width, *up = e->up + r * g->width;
+        if (e->setup.weights->recipe->activation == ACTIVATION_SWIGLU_CLAMPED)
+            isa->swiglu_clamped(y, gate, up, g->width, CLAMPED_ALPHA, CLAMPED_LIMIT);
+        else
+            isa->swiglu(y, gate, up, g->width);
+    }
+}
+
+static void gate_choice(struct experts *e, const struct choice *c, size_t width)
+{
+    struct gating_rows g = {e, width, c->first};
+    if (c->count < 8)
+        gate_rows(&g, 0, c->count, 0);
+    else
+        workers_each(e->setup.compute.workers, gate_rows, &g, c->count, 1);
+    input_ready(&e->mid, c->first, c->count, &e->setup.compute);
+}
+
+static struct activations state_of(const struct experts *e, const struct choice *c,
+                                   const struct input *x, size_t tokens)
+{
+    return tokens == 1 ? input_view(x, 0, 1, &e->setup.compute)
+                       : input_view(&e->in, c->first, c->count, &e->setup.compute);
+}
+
+/* The experts listed in `ready`: two forks, one for all gates and ups, one for all downs. */
+static void compute_ready(struct experts *e, uint32_t layer, uint32_t n, const struct input *x,
+                          size_t tokens)
+{
+    const struct compute *c = &e->setup.compute;
+    size_t width = ffn_of(e, layer)->expert_width;
+    e->mid.cols = width; /* layers may differ; the buffer is for the widest */
+    for (uint32_t i = 0; i < n; i++) {
+        const struct choice *ch = &e->choice[e->ready[i]];
+        struct matrix *m = &e->matrix[(size_t)i * PART_MAX];
+        set_matrices(e, layer, ch, m);
+        struct activations in = state_of(e, ch, x, tokens);
+        e->product[2 * i] = (struct product){&m[PART_GATE], in, e->gate + ch->first * width, width};
+        e->product[2 * i + 1] = (struct product){&m[PART_UP], in, e->up + ch->first * width, width};
+    }
+    products_run(c, e->product, 2 * (size_t)n);
+    for (uint32_t i = 0; i < n; i++)
+        gate_choice(e, &e->choice[e->ready[i]], width);
+    for (uint32_t i = 0; i < n; i++) {
+        struct choice *ch = &e->choice[e->ready[i]];
+        e->product[i] = (struct product){&e->matrix[(size_t)i * PART_MAX + PART_DOWN],
+                                         input_view(&e->mid, ch->first, ch->count, c),
+                                         e->row + ch->first * e->hidden, e->hidden};
+        ch->done = true;
+    }
+    products_run(c, e->product, n);
+}
+
+/* Which experts are there and not computed yet; their reads are collected. */
+static enum status find_ready(struct experts *e, uint32_t *n, uint32_t *waiting, struct diag *dg)
+{
+    enum status st = ST_OK;
+    *n = *waiting = 0;
+    for (uint32_t i = 0; st == ST_OK && i < e->choices; i++) {
+        struct choice *c = &e->choice[i];
+        const struct expert_slot *slot = &e->slots.slot[c->slot];
+        if (c->done)
+            continue;
+        if (slot->pending && !loader_io_ready(e->slots.io, slot->ticket)) {
+            e->ticket[(*waiting)++] = slot->ticket;
+            continue;
+        }
+        st = expert_slots_settle(&e->slots, c->slot, dg);
+        e->ready[(*n)++] = i;
+    }
+    return st;
+}
+
+static enum status settle_all(struct experts *e, struct diag *dg)
+{
+    enum status st = ST_OK;
+    for (uint32_t i = 0; st == ST_OK && i < e->choices; i++)
+        st = expert_slots_settle(&e->slots, e->choice[i].slot, dg);
+    return st;
+}
+
+/* The tokens' states, row by row as the choices have them. */
+static void gather(struct experts *e, const struct input *x, size_t tokens, size_t top_k)
+{
+    for (size_t t = 0; tokens > 1 && t < tokens; t++)
+        for (size_t s = 0; s < top_k; s++)
+            input_copy(&e->in, e->row_of[t * top_k + s], x, t);
+}
+
+static void combine(const struct experts *e, const float *weights, size_t tokens, size_t top_k,
+                    float *out)
+{
+    const struct isa *isa = e->setup.compute.isa;
+    for (size_t t = 0; t < tokens; t++) {
+        float *y = out + t * e->hidden;
+        memset(y, 0, e->hidden * sizeof *y);
+        for (size_t s = 0; s < top_k; s++)
+            isa->add_scaled(y, e->row + e->row_of[t * top_k + s] * e->hidden,
+                            weights[t * top_k + s], e->hidden);
+    }
+}
+
+enum status experts_compute(struct experts *e, uint32_t pass, uint32_t layer, const float *weights,
+                            const struct input *x, size_t tokens, float *out, struct diag *dg)
+{
+    struct record *r = e->setup.record;
+    size_t top_k = ffn_of(e, layer)->top_k;
+    uint64_t clock = record_now_ns();
+    enum status st = ST_OK;
+    gather(e, x, tokens, top_k);
+    if (!e->setup.overlap) {
+        st = settle_all(e, dg);
+        clock = record_operation(r, OPERATION_STALL, pass, layer, clock);
+    }
+    for (uint32_t left = e->choices, n, waiting; st == ST_OK && left > 0; left -= n) {
+        st = find_ready(e, &n, &waiting, dg);
+        if (st == ST_OK && n == 0) {
+            loader_io_wait_any(e->slots.io, e->ticket, waiting);
+            clock = record_operation(r, OPERATION_STALL, pass, layer, clock);
+        } else if (st == ST_OK) {
+            compute_ready(e, layer, n, x, tokens);
+            clock = record_operation(r, OPERATION_EXPERT, pass, layer, clock);
+        }
+    }
+    if (st == ST_OK)
+        combine(e, weights, tokens, top_k, out);
+    return st;
+}
+
+enum status experts_layer_end(struct experts *e, uint32_t pass, uint32_t layer, struct diag *dg)
+{
+    size_t count;
+    const struct decision *d = decide_layer_end(e->decide, pass, layer, &count);
+    enum status st = expert_slots_execute(&e->slots, d, count, dg);
+    return st == ST_OK ? expert_slots_poll(&e->slots, dg) : st;
+}
+
+/* ---- what there is ---- */
+
+size_t experts_chunk(const struct experts *e)
+{
+    return e->chunk;
+}
+
+const struct decide_setup *experts_decisions(const struct experts *e)
+{
+    return &e->setup.decide;
+}
+
+const struct decide_counts *experts_counts(const struct experts *e)
+{
+    static const struct decide_counts none;
+    return e->decide ? decide_counts(e->decide) : &none;
+}
+
+const struct decide_layer *experts_by_layer(const struct experts *e)
+{
+    return e->decide ? decide_by_layer(e->decide) : NULL;
+}
+
+size_t experts_arena_bytes(const struct experts *e)
+{
+    return e->slots.store ? store_arena_bytes(e->slots.store) : 0;
+}
+
+uint64_t experts_moved_bytes(const struct experts *e)
+{
+    return e->slots.store ? store_moved_bytes(e->slots.store) : 0;
+}
+
+const char *experts_backend(const struct experts *e)
+{
+    return e->slots.io ? loader_io_backend(e->slots.io) : "none";
+}
+
+const char *experts_note(const struct experts *e)
+{
+    return e->slots.io ? loader_io_note(e->slots.io) : "";
+}
