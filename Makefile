@@ -34,7 +34,7 @@ PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev lib
             libpcg-cpp-dev clang clang-format
 
 # A folder is a module; a new .c file in one of them is built without touching this file.
-FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline validate \
+FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline experiments validate \
            kernels/formats kernels/isa kernels/loader kernels/store kernels/bench kernels/graph kernels/pack
 # Files of one instruction set are named for it; those of other architectures than the compiler's are left out.
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
@@ -157,6 +157,7 @@ bench: memwall
 	./memwall bench replay
 	./memwall bench read
 	./memwall bench sim
+	./memwall bench sweep
 
 ## setup: install missing Debian packages
 setup:
@@ -169,7 +170,7 @@ setup:
 
 ## install: program and catalogue under DESTDIR/PREFIX
 CATALOGUE := models/desc devices/desc sim/trace/presets sim/pipeline/profiles sim/plan/measured.csv \
-             $(wildcard validate/data/*.csv)
+             $(wildcard validate/data/*.csv) $(wildcard experiments/*.yaml plots/*.gp)
 install: $(PROGRAM)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/memwall
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/memwall

@@ -1,4 +1,5 @@
 /* replay.c -- `memwall replay`: cache policies over a recorded trace, hits and bytes, no time. */
+#include "cli/capture.h"
 #include "cli/commands.h"
 #include "cli/policy_options.h"
 #include "cli/report.h"
@@ -120,12 +121,13 @@ struct plan_of_runs {
 };
 
 static enum status run_all(struct report *r, const struct trace *t, struct plan_of_runs *p,
-                           struct diag *dg)
+                           const struct args *a, struct diag *dg)
 {
     struct progress progress;
     enum status st = ST_OK;
     bool cut = false;
     progress_start(&progress, "replay", p->policies.count * p->budgets.count);
+    progress.visible &= !args_capture(a);
     for (size_t b = 0; st == ST_OK && b < p->budgets.count; b++)
         for (size_t i = 0; st == ST_OK && i < p->policies.count; i++) {
             struct replay_result result;
@@ -140,7 +142,7 @@ static enum status run_all(struct report *r, const struct trace *t, struct plan_
         }
     progress_end(&progress);
     if (st == ST_OK && cut)
-        say("prefill chunks that did not fit a budget were cut into smaller ones");
+        note(a, "prefill chunks that did not fit a budget were cut into smaller ones");
     return st;
 }
 
@@ -158,7 +160,8 @@ static enum status replay_command(struct args *a, struct diag *dg)
     if (st != ST_OK)
         return st;
     struct trace *t;
-    st = trace_load(&t, args_text(a, "trace"), dg);
+    bool kept;
+    st = captured_trace(&t, &kept, a, dg);
     if (st != ST_OK)
         return st;
     if (p.setup.prefetch_experts_max == 0)
@@ -171,13 +174,14 @@ static enum status replay_command(struct args *a, struct diag *dg)
     if (st == ST_OK)
         st = report_open(&r, a, columns, sizeof columns / sizeof *columns, dg);
     if (st == ST_OK)
-        st = run_all(r, t, &p, dg);
+        st = run_all(r, t, &p, a, dg);
     if (st == ST_OK)
         st = report_close(r, dg);
     else
         report_abandon(r);
     free(rank);
-    trace_free(t);
+    if (!kept)
+        trace_free(t);
     return st;
 }
 
@@ -189,5 +193,7 @@ const struct command command_replay = {
                "--cache 1GiB,4GiB",
     .options = options,
     .no_set = true,
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
     .run = replay_command,
 };

@@ -1,5 +1,6 @@
 /* sim.c -- `memwall sim`: tokens as events, on time. One row: the rate with its interval, where the time
  * went, and the hashes that prove that decisions and events repeat. */
+#include "cli/capture.h"
 #include "cli/commands.h"
 #include "cli/policy_options.h"
 #include "cli/report.h"
@@ -121,7 +122,8 @@ static void sim_inputs_free(struct sim_inputs *in)
 {
     scenario_free(&in->scenario);
     profile_free(in->profile);
-    trace_free(in->trace);
+    if (!in->trace_kept)
+        trace_free(in->trace);
     preset_free(in->preset);
     timeline_free(in->timeline);
     free(in->pressure);
@@ -160,7 +162,7 @@ static enum status load_routing(struct sim_inputs *in, const struct args *a, str
     if (args_given(a, "trace") && args_given(a, "routing"))
         return diag_set(dg, ST_USAGE, "--trace and --routing exclude each other");
     if (args_given(a, "trace"))
-        return trace_load(&in->trace, args_text(a, "trace"), dg);
+        return captured_trace(&in->trace, &in->trace_kept, a, dg);
     const char *name = args_text(a, "routing");
     if (name && strncmp(name, "fixed:", 6) == 0)
         return read_ratio(&in->setup.hit_ratio, "routing fixed:H", name + 6, dg);
@@ -169,8 +171,8 @@ static enum status load_routing(struct sim_inputs *in, const struct args *a, str
     if (!name) {
         name = PRESET_CUSTOMARY;
         in->routing_unknown = true;
-        say("%s names no routing preset: taken as %s; --routing and --trace say otherwise",
-            in->scenario.model->name, name);
+        note(a, "%s names no routing preset: taken as %s; --routing and --trace say otherwise",
+             in->scenario.model->name, name);
     }
     return preset_load(&in->preset, name, catalogue_dir(folder, sizeof folder, "sim/trace/presets"),
                        NULL, 0, dg);
@@ -245,14 +247,14 @@ static void say_what_is_idle(const struct sim_inputs *in, const struct args *a)
     static const char *const made_up[] = {"prompt", "requests", "top-k"};
     for (size_t i = 0; in->trace && i < sizeof made_up / sizeof *made_up; i++)
         if (args_given(a, made_up[i]))
-            say("--%s has no effect: the trace says what is run", made_up[i]);
+            note(a, "--%s has no effect: the trace says what is run", made_up[i]);
     if (args_given(a, "cache") && in->setup.policy->keeps_nothing)
-        say("--cache has no effect: policy %s keeps no expert; --policy lru or another does",
-            in->setup.policy->name);
+        note(a, "--cache has no effect: policy %s keeps no expert; --policy lru or another does",
+             in->setup.policy->name);
     if (args_given(a, "acceptance") && args_count(a, "draft") == 0)
-        say("--acceptance has no effect: --draft says how many tokens are drafted");
+        note(a, "--acceptance has no effect: --draft says how many tokens are drafted");
     if (args_given(a, "prefetch") && in->setup.prefetch && !in->trace && !in->preset)
-        say("--prefetch has no effect: a fixed hit ratio names no expert");
+        note(a, "--prefetch has no effect: a fixed hit ratio names no expert");
 }
 
 static enum status load_inputs(struct sim_inputs *in, struct args *a, struct diag *dg)
@@ -371,12 +373,13 @@ static enum status sim_command(struct args *a, struct diag *dg)
         st = timeline_save(in.timeline, args_text(a, "timeline"), dg);
     if (st == ST_OK) {
         if (f.result.cut)
-            say("prefill chunks that did not fit the cache were cut into smaller ones");
+            note(a, "prefill chunks that did not fit the cache were cut into smaller ones");
         if (f.result.tokens == 0 && in.setup.warmup)
-            say("no decode token was counted: the warm-up of %" PRIu64 " took all there are",
-                in.setup.warmup);
+            note(a, "no decode token was counted: the warm-up of %" PRIu64 " took all there are",
+                 in.setup.warmup);
         else if (f.result.tokens < in.setup.tokens)
-            say("the trace has %" PRIu64 " decode tokens, fewer than asked for", f.result.tokens);
+            note(a, "the trace has %" PRIu64 " decode tokens, fewer than asked for",
+                 f.result.tokens);
         add_row(r, &in, &f);
         st = report_close(r, dg);
     } else {
@@ -395,5 +398,7 @@ const struct command command_sim = {
                "bigmoeonedge "
                "--cache 4GiB --tokens 32",
     .options = options,
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
     .run = sim_command,
 };
