@@ -39,20 +39,22 @@ enum status gnuplot_open(struct gnuplot *g, struct diag *dg)
     return ST_OK;
 }
 
+/* In single quotes, where nothing has a meaning but the quote itself: between double ones gnuplot would run
+ * what stands in backquotes. */
 void gnuplot_set(struct gnuplot *g, const char *name, const char *text)
 {
-    fprintf(g->variables, "%s = \"", name);
+    fprintf(g->variables, "%s = '", name);
     for (const char *c = text; *c; c++) {
         if (*c == '\n')
-            fputs("\\n", g->variables);
+            fputs("'.\"\\n\".'", g->variables);
         else if ((unsigned char)*c < ' ')
             fputc(' ', g->variables);
-        else if (*c == '"' || *c == '\\')
-            fprintf(g->variables, "\\%c", *c);
+        else if (*c == '\'')
+            fputs("''", g->variables);
         else
             fputc(*c, g->variables);
     }
-    fputs("\"\n", g->variables);
+    fputs("'\n", g->variables);
 }
 
 void gnuplot_number(struct gnuplot *g, const char *name, double value)

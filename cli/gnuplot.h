@@ -15,7 +15,7 @@ struct gnuplot {
 };
 
 MUST_CHECK enum status gnuplot_open(struct gnuplot *g, struct diag *dg);
-/* A text, with everything escaped that means something to gnuplot. */
+/* A text; nothing in it means anything to gnuplot. */
 void gnuplot_set(struct gnuplot *g, const char *name, const char *text);
 void gnuplot_number(struct gnuplot *g, const char *name, double value);
 /* Draws with the scripts `style.gp` and `kind`.gp of folder `scripts` to `out`, an .svg or .png that appears

@@ -193,6 +193,10 @@ static enum status write_data(struct gnuplot *g, struct plot *p, const struct ar
     if (!p->figure.kind)
         p->figure.kind = json ? "timeline" : plot_kind_guess(&t);
     st = plot_kind_find(&kind, p->figure.kind, dg);
+    const char *log = p->figure.log ? p->figure.log : "";
+    if (st == ST_OK && *log && strcmp(log, "x") != 0 && strcmp(log, "y") != 0 &&
+        strcmp(log, "xy") != 0)
+        st = diag_set(dg, ST_USAGE, "log: x, y or xy is expected, not '%s'", log);
     if (st == ST_OK && kind->from_json != json)
         st = diag_set(dg, ST_USAGE, "--kind %s: it is drawn from a %s, not from %s", kind->name,
                       kind->from_json ? "timeline (.json)" : "CSV file", p->data);

@@ -134,7 +134,7 @@ static void scale_tics(struct gnuplot *g, struct scale *s)
         for (size_t i = 0; i < s->count; i++) {
             fprintf(g->variables, "%s\"", i ? ", " : "");
             for (const char *c = s->name[i]; c && *c; c++)
-                if (*c != '"' && *c != '\'' && *c != '\\')
+                if (!strchr("\"'\\`", *c)) /* these have a meaning in a command */
                     fputc(*c, g->variables);
             fprintf(g->variables, "\" %zu", i + 1);
         }
@@ -346,6 +346,8 @@ static enum status write_meshes(struct gnuplot *g, const struct plot_table *t,
     if (st == ST_OK && !f->levels)
         st = diag_set(dg, ST_USAGE, "levels: which values of %s get a line? (--levels 5,10,20)",
                       f->z);
+    if (st == ST_OK && f->levels[strspn(f->levels, "0123456789.,eE+- ")])
+        st = diag_set(dg, ST_USAGE, "levels: numbers are expected, not '%s'", f->levels);
     if (st == ST_OK)
         st = curves_init(&c, t, by, dg);
     if (st == ST_OK)

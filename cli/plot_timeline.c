@@ -2,6 +2,7 @@
  * plot_kinds.h. Lanes without an event in the pass are left out. */
 #include "cli/plot_kinds.h"
 
+#include "base/csv.h"
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -82,8 +83,9 @@ static void write_events(struct picture *p, FILE *f)
         if (!name || !of_pass(p, e, &pass, &lane) || !json_double(json_get(e, "ts"), &start) ||
             !json_double(json_get(e, "dur"), &length))
             continue;
-        fprintf(f, "%zu,%" PRIu64 ",%s,%.6f,%.6f\n", operation_of(p, name), p->lane_row[lane],
-                p->lane_name[lane] ? p->lane_name[lane] : "", (start - p->start_us) / 1000,
+        fprintf(f, "%zu,%" PRIu64 ",", operation_of(p, name), p->lane_row[lane]);
+        csv_write_field(f, p->lane_name[lane] ? p->lane_name[lane] : "");
+        fprintf(f, ",%.6f,%.6f\n", (start - p->start_us) / 1000,
                 (start - p->start_us + length) / 1000);
     }
 }

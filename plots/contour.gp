@@ -1,7 +1,10 @@
 # contour.gp -- a quantity over a grid: greys, darker is more, with labelled lines at the wanted levels.
 set view map
+set style fill solid
+set autoscale xfix
+set autoscale yfix
 set pm3d explicit
-set palette gray negative
+set palette defined (0 "#ffffff", 1 "#858585")
 set cblabel zlabel
 set contour base
 eval "set cntrparam levels discrete ".levels

@@ -17,7 +17,7 @@ set border 3 lc rgb "#404040"
 set tics nomirror out textcolor rgb "#202020"
 set grid lc rgb "#d8d8d8" lt 1 dt 1 lw 0.5
 set key outside below center horizontal samplen 3.5 spacing 1.15 width 1 textcolor rgb "#202020"
-set key title legend
+if (legend ne "") { set key title "\n".legend }
 set style line 1 lc rgb "#000000" lw 2.2 dt 1       pt 7  ps 0.8
 set style line 2 lc rgb "#0060a8" lw 2.2 dt (9,4)   pt 5  ps 0.8
 set style line 3 lc rgb "#c04000" lw 2.2 dt (3,3)   pt 9  ps 0.9
@@ -36,5 +36,5 @@ set style line 20 lc rgb "#909090" lw 1.2 dt 1
 set style fill pattern 1 border lc rgb "#202020"
 if (logs eq "x" || logs eq "xy") { set logscale x }
 if (logs eq "y" || logs eq "xy") { set logscale y }
-if (note ne "") { set label 100 note at graph 0.01, graph 1.02 front textcolor rgb "#505050" font ",12" }
+if (note ne "") { set label 100 note at screen 0.985, 0.02 right front textcolor rgb "#505050" font ",11" }
 eval more
