@@ -159,6 +159,13 @@ bench: memwall
 	./memwall bench sim
 	./memwall bench sweep
 
+## engine-bench: the engine's kernels and reads beside what memory, arithmetic and the disk give here
+.PHONY: engine-bench
+engine-bench: memwall
+	./memwall engine bench kernels --format csv
+	./memwall engine bench kernels --format csv --batch 1 --busy 1
+	./memwall engine bench loader --format csv
+
 ## setup: install missing Debian packages
 setup:
 	@missing=; for p in $(PACKAGES); do \
