@@ -31,6 +31,8 @@ static const struct option options[] = {
     {"sample-k", OPTION_COUNT, "K", "draw from the K likeliest tokens; 0: all", "0", NULL, 0,
      100000000, false},
     {"ignore-eos", OPTION_FLAG, NULL, "go on after an end of text", NULL, NULL, 0, 0, false},
+    {"adapter", OPTION_TEXT, "FILE[,FILE]", "low-rank adapters (GGUF LoRA) on the model", NULL,
+     NULL, 0, 0, false},
     {"route", OPTION_TEXT, "TRACE", "force this recorded routing", NULL, NULL, 0, 0, false},
     {"trace-out", OPTION_TEXT, "FILE", "routing trace of the run", NULL, NULL, 0, 0, false},
     {"tokens-out", OPTION_TEXT, "FILE", "a CSV row a pass: time, reads, hits, memory", NULL, NULL,
@@ -57,6 +59,9 @@ static const struct column columns[] = {
     {"hits", CELL_COUNT, 0, false},
     {"misses", CELL_COUNT, 0, false},
     {"hit_ratio", CELL_RATIO, 0, false},
+    {"decode_lookups", CELL_COUNT, 0, false},
+    {"decode_hits", CELL_COUNT, 0, false},
+    {"decode_hit_ratio", CELL_RATIO, 0, false},
     {"late_hits", CELL_COUNT, 0, false},
     {"prefetches", CELL_COUNT, 0, false},
     {"prefetch_used", CELL_COUNT, 0, false},
@@ -89,7 +94,7 @@ struct run {
     size_t generate, decoded;
     double *token_s; /* decode passes */
     uint64_t prompt_ns, decode_compute_ns, decode_wait_ns;
-    uint64_t decode_ns;
+    uint64_t decode_ns, decode_lookups, decode_hits;
     bool report; /* figures are the result, not the text */
 };
 
@@ -121,6 +126,8 @@ static void on_pass(void *self, const struct engine_pass *p)
     }
     r->token_s[r->decoded++] = (double)p->wall_ns / 1e9;
     r->decode_ns += p->wall_ns;
+    r->decode_lookups += p->counts.lookups;
+    r->decode_hits += p->counts.hits;
     r->decode_compute_ns += p->compute_ns;
     r->decode_wait_ns += p->io_wait_ns;
 }
@@ -298,6 +305,11 @@ static char *id_list(const struct token_list *list)
     return text;
 }
 
+static double ratio(uint64_t part, uint64_t whole)
+{
+    return whole ? (double)part / (double)whole : 0.0 / 0.0;
+}
+
 static void add_counts(struct report *rep, const struct run *r)
 {
     const struct decide_counts *c = experts_counts(engine_experts(r->engine));
@@ -305,7 +317,10 @@ static void add_counts(struct report *rep, const struct run *r)
     report_count(rep, c->lookups);
     report_count(rep, c->hits);
     report_count(rep, c->misses);
-    report_ratio(rep, c->lookups ? (double)c->hits / (double)c->lookups : 0.0 / 0.0);
+    report_ratio(rep, ratio(c->hits, c->lookups));
+    report_count(rep, r->decode_lookups);
+    report_count(rep, r->decode_hits);
+    report_ratio(rep, ratio(r->decode_hits, r->decode_lookups));
     report_count(rep, sums->late_hits);
     report_count(rep, c->prefetches);
     report_count(rep, c->prefetch_used);
@@ -434,6 +449,10 @@ static enum status run(struct args *a, struct diag *dg)
                              .on_pass = on_pass,
                              .on_pass_self = &r};
     enum status st = engine_options_read(&s, a, dg);
+    if (st == ST_OK && args_given(a, "adapter")) {
+        s.adapters = args_split(a, args_text(a, "adapter"), &s.adapter_count);
+        st = s.adapters ? ST_OK : diag_no_memory(dg);
+    }
     if (st == ST_OK)
         st = plan_tokens(&r, &s, dg);
     if (st == ST_OK)
