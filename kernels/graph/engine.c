@@ -93,6 +93,8 @@ static enum status open_experts(struct engine *e, struct diag *dg)
         .weights = e->weights,
         .compute = e->compute,
         .decide = s->decide,
+        .prefetch_timed = s->prefetch_timed,
+        .decisions_path = s->decisions,
         .pack_path = s->pack,
         .loader = s->loader,
         .direct = s->direct,
@@ -282,6 +284,11 @@ enum status engine_save_trace(struct engine *e, const char *path, struct diag *d
     st = trace_save(t, path, dg);
     trace_free(t);
     return st;
+}
+
+enum status engine_save_decisions(struct engine *e, struct diag *dg)
+{
+    return experts_save_decisions(e->experts, dg);
 }
 
 enum status engine_save_timeline(struct engine *e, const char *path, struct diag *dg)

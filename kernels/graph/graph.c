@@ -315,7 +315,10 @@ static enum status layer_step(struct graph *g, size_t layer, struct diag *dg)
     if (!routed)
         feed_forward_dense(g, layer);
     record_operation(g->setup.record, OPERATION_FIXED, g->pass, (uint32_t)layer, clock);
-    return routed ? experts_step(g, layer, dg) : ST_OK;
+    if (!routed)
+        return ST_OK;
+    enum status st = experts_poll(g->setup.experts, g->pass, (uint32_t)layer, dg);
+    return st == ST_OK ? experts_step(g, layer, dg) : st;
 }
 
 /* ---- the pass ---- */
