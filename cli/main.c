@@ -35,6 +35,7 @@ const struct command *const commands[] = {
     &command_bench_read,
     &command_bench_sim,
     &command_bench_sweep,
+    &command_engine_synth,
     &command_engine_pack,
     &command_engine_run,
     &command_engine_bench_kernels,
