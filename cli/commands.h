@@ -26,6 +26,7 @@ extern const struct command command_bench_read;
 extern const struct command command_bench_sim;
 extern const struct command command_bench_sweep;
 extern const struct command command_engine_pack;
+extern const struct command command_engine_heads;
 extern const struct command command_engine_bench_kernels;
 extern const struct command command_engine_bench_loader;
 

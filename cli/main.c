@@ -36,6 +36,7 @@ const struct command *const commands[] = {
     &command_bench_sim,
     &command_bench_sweep,
     &command_engine_pack,
+    &command_engine_heads,
     &command_engine_bench_kernels,
     &command_engine_bench_loader,
     NULL,

@@ -1,16 +1,18 @@
-/* heads.h -- trained heads: one small matrix a layer that foretells the experts of a layer further on.
+/* heads.h -- trained heads: one small matrix a layer that foretells the experts of a later one.
  *
- * The guess that needs no training runs the target layer's own router early, on the source layer's state x
- * (the residual stream after its attention, divided by its root mean square). A head is that router, W, and a
- * correction learnt from recorded states (recording.h), so that W + D is what predicts the logits that the target's router
- * will really give. With X the states of n tokens, one a row, with a 1 appended, Y those logits, and
- * W' the early router with its norm:
+ * The guess that needs no training runs the target layer's own router early, on the source layer's
+ * state x (the residual stream after its attention, divided by its root mean square). A head is
+ * that router with its norm, W, and a correction D learnt from recorded states (recording.h). With
+ * X the states of n tokens, a row each, with a 1 appended, and Y the logits that the target's
+ * router really gave for them:
  *
- *     D = argmin |Y - X (W' + D)|^2 + n ridge s |D|^2      solved from (X'X + n ridge s I) D = X' (Y - X W')
+ *     D = argmin |Y - X (W + D)|^2 + n ridge |D|^2
+ *         solved from (X'X + n ridge I) D = X' (Y - X W)
  *
- * with s the mean square of a state's elements, 1: ridge regression that shrinks towards the early router instead of
- * towards nothing (Hoerl and Kennard 1970 with a prior mean). However few the tokens, heads begin where the
- * untrained guess is; a large ridge gives just that.
+ * Elements of a state have the mean square 1, so `ridge` is relative to them. This is ridge
+ * regression (Hoerl and Kennard 1970) that shrinks towards the early router instead of towards
+ * nothing: however few the tokens, heads begin where the untrained guess is; a large ridge gives
+ * just that.
  *
  * The router always decides what is computed. A head that is wrong costs time and changes no token.
  *
@@ -25,12 +27,14 @@
  *    32  f64     ridge
  *    40  u64     tokens learnt from
  *    48          the heads, by source layer:
- *                  u32 source layer, u32 experts, f32 held-out recall of the early router, f32 of the head,
+ *                  u32 source layer, u32 experts,
+ *                  f32 held-out recall of the early router, f32 of the head,
  *                  f32[experts] bias, f16[experts][hidden] weights
  *   end  u64     hash_bytes of all before
  *
- * The fingerprint covers each layer's router and the norm before it, as the engine holds them: files of one model
- * whose quantisation leaves the routers alone share their heads, another training state has its own.
+ * The fingerprint covers each layer's router and the norm before it, as the engine holds them:
+ * files of one model whose quantisation leaves the routers alone share their heads, another
+ * training state has its own.
  */
 #ifndef KERNELS_HEADS_HEADS_H
 #define KERNELS_HEADS_HEADS_H
@@ -54,11 +58,10 @@ struct heads {
     float *ones;
     struct input in; /* HEADS_BATCH tokens */
 };
-#define HEADS_BATCH         32
-#define HEADS_RIDGE_DEFAULT 0.1
+#define HEADS_BATCH 32
 
-/* Learns from the windows that are not held out, measures on those that are. ST_MISFIT: too short a text for both.
- * `progress` (may be NULL) is told layers. */
+/* Learns from the windows that are not held out, measures on those that are. ST_MISFIT: too short a
+ * text for both. `progress` (may be NULL) is told layers. */
 MUST_CHECK enum status heads_fit(struct heads **out, const struct recording *r,
                                  const struct compute *c, double ridge, graph_progress_fn *progress,
                                  void *progress_self, struct diag *dg);
@@ -69,7 +72,8 @@ MUST_CHECK enum status heads_save(const struct heads *h, const char *path, struc
 MUST_CHECK enum status heads_load(struct heads **out, const char *path,
                                   const struct graph_weights *w, struct diag *dg);
 
-/* A graph_predict_fn whose `self` is the heads. The graph's predict_distance must be theirs. One graph at a time. */
+/* A graph_predict_fn whose `self` is the heads. The graph's predict_distance must be theirs. One
+ * graph at a time. */
 void heads_predict(void *self, const struct graph_weights *w, const struct compute *c, size_t layer,
                    size_t target, const float *state, size_t tokens, float *scores);
 

@@ -1,5 +1,5 @@
-/* recording.c -- see recording.h. The state comes with the graph's wish for a guess, logits with the router's
- * product, which is watched. */
+/* recording.c -- see recording.h. The state comes with the graph's wish for a guess, logits with
+ * the router's product, which is watched. */
 #include "kernels/heads/recording.h"
 
 #include "kernels/formats/half.h"
@@ -17,7 +17,8 @@ static void keep_halves(uint16_t *to, const float *from, size_t n)
         to[i] = half_of_float(from[i]);
 }
 
-/* The guess that needs no training: what the target's router says to this state. Also the graph's answer. */
+/* The guess that needs no training: what the target's router says to this state. Also the graph's
+ * answer. */
 static void record_state(void *self, const struct graph_weights *w, const struct compute *c,
                          size_t layer, size_t target, const float *state, size_t tokens,
                          float *scores)
