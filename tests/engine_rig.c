@@ -112,7 +112,8 @@ enum status engine_rig_greedy(struct engine_rig *r, uint32_t last, uint32_t *out
         for (uint32_t v = 1; st == ST_OK && v < vocab; v++)
             if (logits[v] > logits[last])
                 last = v;
-        out[i] = last;
+        if (st == ST_OK)
+            out[i] = last;
     }
     free(logits);
     return st;

@@ -46,7 +46,8 @@ static enum status measure_rooms(struct expert_source *source, const struct load
     if (st != ST_OK)
         return st;
     st = expert_source_attach(source, io, direct, dg);
-    *align = loader_io_block_bytes(io);
+    if (st == ST_OK)
+        *align = loader_io_block_bytes(io);
     loader_io_free(io);
     return st;
 }

@@ -263,6 +263,7 @@ static enum status predict_ahead(struct graph *g, size_t layer, struct diag *dg)
         return ST_OK;
     size_t experts = g->setup.weights->model->layers[target].ffn.experts;
     size_t n = g->setup.predict_count < experts ? g->setup.predict_count : experts;
+    n = n < ROUTER_CHOICE_MAX ? n : ROUTER_CHOICE_MAX;
     if (experts == 0)
         return ST_OK;
     foretell(g, layer, target);
@@ -351,6 +352,8 @@ enum status graph_pass(struct graph *g, const uint32_t *tokens, size_t n, enum t
                        enum graph_logits which, float *logits, struct diag *dg)
 {
     enum status st = check_tokens(g, tokens, n, dg);
+    if (st == ST_OK && g->failure.status != ST_OK)
+        st = diag_set(dg, g->failure.status, "%s", g->failure.text);
     if (st != ST_OK)
         return st;
     g->tokens = n;
@@ -359,8 +362,10 @@ enum status graph_pass(struct graph *g, const uint32_t *tokens, size_t n, enum t
     set_angles(g);
     for (size_t l = 0; st == ST_OK && l < g->setup.weights->model->layer_count; l++)
         st = layer_step(g, l, dg);
-    if (st != ST_OK)
+    if (st != ST_OK) {
+        g->failure = *dg;
         return st;
+    }
     if (which != LOGITS_NONE)
         output_head(g, which, logits);
     g->position += n;

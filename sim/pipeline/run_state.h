@@ -7,8 +7,8 @@
 #include "sim/pipeline/ledger.h"
 #include "sim/pipeline/loader.h"
 #include "sim/pipeline/pipeline.h"
-#include "sim/pipeline/timed.h"
 #include "sim/plan/placement.h"
+#include "sim/policy/timed.h"
 
 /* One expert of the present layer. */
 struct choice {
