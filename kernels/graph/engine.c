@@ -17,7 +17,7 @@ struct engine {
     struct experts *experts;
     struct graph *graph;
     struct record record;
-    struct compute compute;
+    struct compute_setup compute;
     uint64_t passes;
 };
 
