@@ -303,7 +303,7 @@ const struct graph_weights *engine_weights(const struct engine *e)
     return e->weights;
 }
 
-const struct compute *engine_compute(const struct engine *e)
+const struct compute_setup *engine_compute(const struct engine *e)
 {
     return &e->compute;
 }

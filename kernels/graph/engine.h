@@ -75,7 +75,7 @@ MUST_CHECK enum status engine_save_decisions(struct engine *e, struct diag *dg);
 MUST_CHECK enum status engine_save_timeline(struct engine *e, const char *path, struct diag *dg);
 
 const struct graph_weights *engine_weights(const struct engine *e);
-const struct compute *engine_compute(const struct engine *e);
+const struct compute_setup *engine_compute(const struct engine *e);
 struct graph *engine_graph(const struct engine *e);
 const struct experts *engine_experts(const struct engine *e);
 const struct record_sums *engine_sums(const struct engine *e);
