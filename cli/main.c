@@ -39,6 +39,7 @@ const struct command *const commands[] = {
     &command_engine_pack,
     &command_engine_heads,
     &command_engine_run,
+    &command_calibrate,
     &command_engine_bench_kernels,
     &command_engine_bench_loader,
     NULL,
