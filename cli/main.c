@@ -31,6 +31,7 @@ const struct command *const commands[] = {
     &command_device_import,
     &command_device_fit,
     &command_validate_published,
+    &command_validate_measured,
     &command_bench_replay,
     &command_bench_read,
     &command_bench_sim,

@@ -7,6 +7,7 @@
 #include "kernels/store/store.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #define EXPERTS_MAX 64
 #define BLOCK_BYTES 4096u /* of the arena: a multiple of any device block up to it */
@@ -123,7 +124,12 @@ enum status read_bench_burst(struct read_bench *r, struct read_burst *b, bool sl
     return st;
 }
 
-/* Samples lie burst by burst; those of sleeping on one expert behind them. */
+static void rest(void)
+{
+    nanosleep(&(struct timespec){0, 200000}, NULL);
+}
+
+/* Samples lie burst by burst; those of looking for one expert behind them. */
 static enum status sample_all(struct read_bench *r, struct read_burst *burst, size_t count,
                               double *sample, double *submit_ns, struct diag *dg)
 {
@@ -132,11 +138,14 @@ static enum status sample_all(struct read_bench *r, struct read_burst *burst, si
     for (size_t round = 0; st == ST_OK && round < repeats; round++) {
         struct read_burst one = {.experts = 1};
         double unused;
-        for (size_t i = 0; st == ST_OK && i < count; i++)
-            st = read_bench_burst(r, &burst[i], false, &sample[i * repeats + round],
+        for (size_t i = 0; st == ST_OK && i < count; i++) {
+            rest();
+            st = read_bench_burst(r, &burst[i], true, &sample[i * repeats + round],
                                   &submit_ns[i * repeats + round], dg);
+        }
+        rest();
         if (st == ST_OK)
-            st = read_bench_burst(r, &one, true, &sample[count * repeats + round], &unused, dg);
+            st = read_bench_burst(r, &one, false, &sample[count * repeats + round], &unused, dg);
     }
     return st;
 }
@@ -153,8 +162,8 @@ static void summarise(struct read_burst *burst, size_t count, struct read_costs 
         if (burst[i].experts == 1)
             alone = burst[i].ns;
     }
-    double slept = stats_median(sample + count * repeats, repeats) - alone;
-    costs->wake_ns = alone > 0 && slept > 0 ? slept : 0;
+    double slept = alone - stats_median(sample + count * repeats, repeats);
+    costs->wake_ns = slept > 0 ? slept : 0;
     costs->submit_ns = stats_median(submit_ns, count * repeats);
 }
 

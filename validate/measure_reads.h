@@ -1,9 +1,10 @@
 /* measure_reads.h -- what decoding does to a drive, measured: bursts of whole experts from idle, through the engine's
  * own loader, out of the model's own file.
  *
- * A burst submits n random experts at one instant and ends when the last of them has landed, seen by a thread that
- * looks without sleeping. What a thread that sleeps pays on top is measured beside it, and so is the processor time
- * of a submission. Sizes of bursts take turns, so that drift of the machine meets all of them alike. */
+ * A burst submits n random experts at one instant, sleeps as the engine does, and ends when the last of them has
+ * landed. What a thread that looks without sleeping saves is measured beside it, and so is the processor time of a
+ * submission. Sizes of bursts take turns, so that drift of the machine meets all of them alike; before each the thread
+ * rests for a moment, because one that has just spun is made to wait by the scheduler. */
 #ifndef VALIDATE_MEASURE_READS_H
 #define VALIDATE_MEASURE_READS_H
 
@@ -17,7 +18,7 @@ struct read_burst {
 
 struct read_costs {
     double submit_ns; /* of a read: time of the calling thread; median */
-    double wake_ns; /* what sleeping until a read has landed costs beside looking for it; median */
+    double wake_ns;   /* what sleeping until a read has landed costs beside looking for it */
 };
 
 struct measure_reads_setup {

@@ -16,6 +16,7 @@ struct fitting {
     const struct read_burst *burst;
     size_t count;
     double host_ns; /* a read */
+    double wake_ns; /* a burst */
     uint32_t lanes;
     uint64_t grain;
 };
@@ -53,7 +54,7 @@ static double station_ns(const struct storage *s, const struct read_burst *b, ui
 
 static double target_ns(const struct fitting *f, const struct read_burst *b)
 {
-    double ns = b->ns - f->host_ns * b->reads;
+    double ns = b->ns - f->wake_ns - f->host_ns * b->reads;
     return ns > 1000 ? ns : 1000;
 }
 
@@ -131,14 +132,16 @@ static void judge(struct station_fit *out, double *fitted_ns, const struct fitti
         *(held ? &out->held_out_max : &out->residual_max) = most;
     }
     for (size_t i = 0; i < f->count; i++)
-        fitted_ns[i] = station_ns(s, &f->burst[i], f->lanes) + f->host_ns * f->burst[i].reads;
+        fitted_ns[i] =
+            station_ns(s, &f->burst[i], f->lanes) + f->host_ns * f->burst[i].reads + f->wake_ns;
 }
 
 enum status station_fit(struct station_fit *out, double *fitted_ns, const struct read_burst *burst,
-                        size_t count, double host_ns_per_read, uint32_t lanes, struct diag *dg)
+                        size_t count, double host_ns_per_read, double wake_ns, uint32_t lanes,
+                        struct diag *dg)
 {
     static const uint64_t grains[] = {UINT64_C(1) << 30, 262144, 65536};
-    struct fitting f = {burst, count, host_ns_per_read, lanes, 0};
+    struct fitting f = {burst, count, host_ns_per_read, wake_ns, lanes, 0};
     if (count < 4)
         return diag_set(dg, ST_MISFIT, "a drive is fitted to at least 4 sizes of bursts");
     double *room = calloc(count, sizeof *room), best = 1e18;

@@ -18,7 +18,8 @@ struct station_fit {
  * ST_MISFIT: fewer than four bursts. */
 MUST_CHECK enum status station_fit(struct station_fit *out, double *fitted_ns,
                                    const struct read_burst *burst, size_t count,
-                                   double host_ns_per_read, uint32_t lanes, struct diag *dg);
+                                   double host_ns_per_read, double wake_ns, uint32_t lanes,
+                                   struct diag *dg);
 
 bool station_fit_held_out(size_t i);
 
