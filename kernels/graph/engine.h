@@ -46,6 +46,8 @@ struct engine_setup {
     size_t predict_distance;   /* 0: nothing is foretold */
     graph_predict_fn *predict; /* NULL: the next router, run early */
     void *predict_self;
+    product_watch_fn *watch; /* of all products (matrix.h), or NULL */
+    void *watch_self;
     graph_progress_fn *progress; /* of loading */
     void *progress_self;
     engine_pass_fn *on_pass;
@@ -73,6 +75,7 @@ MUST_CHECK enum status engine_save_decisions(struct engine *e, struct diag *dg);
 MUST_CHECK enum status engine_save_timeline(struct engine *e, const char *path, struct diag *dg);
 
 const struct graph_weights *engine_weights(const struct engine *e);
+const struct compute_setup *engine_compute(const struct engine *e);
 struct graph *engine_graph(const struct engine *e);
 const struct experts *engine_experts(const struct engine *e);
 const struct record_sums *engine_sums(const struct engine *e);

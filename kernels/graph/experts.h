@@ -35,7 +35,7 @@
 
 struct experts_setup {
     const struct graph_weights *weights;
-    struct compute compute;
+    struct compute_setup compute;
     /* Policy, prefetch, scope, evict, budget, limits, seed, future, rank; shapes and sizes are filled in
      * here. prefetch_experts_max 0: top_k. */
     struct decide_setup decide;
