@@ -35,7 +35,7 @@ static enum status calibrate_reads(struct calibration *out, const struct calibra
     tell(s, "fit of the drive");
     out->depth = s->engine.loader.depth;
     return station_fit(&out->station, out->fitted_ns, out->burst, out->bursts, out->costs.submit_ns,
-                       out->depth, dg);
+                       out->costs.wake_ns, out->depth, dg);
 }
 
 /* ---- kernels and the engine ---- */
