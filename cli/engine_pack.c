@@ -187,7 +187,7 @@ const struct command command_engine_pack = {
     .summary = "the experts of a GGUF file, one aligned record each",
     .usage =
         "MODEL.gguf --out FILE [--order FILE | --coactivation TRACE] | MODEL.gguf --verify FILE",
-    .example = "memwall engine pack model.gguf --out model.mwpack",
+    .example = "memwall engine pack synth.gguf --out synth.mwpack",
     .options = options,
     .positional_min = 1,
     .positional_max = 1,

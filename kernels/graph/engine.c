@@ -2,6 +2,7 @@
 #include "kernels/graph/engine.h"
 
 #include "base/quantity.h"
+#include "kernels/graph/adapter.h"
 #include "kernels/graph/forced_route.h"
 #include "models/state.h"
 
@@ -10,6 +11,7 @@
 struct engine {
     struct engine_setup setup;
     struct graph_weights *weights;
+    struct adapters *adapters;
     struct workers *workers;
     struct forced_route *route;
     struct experts *experts;
@@ -127,6 +129,10 @@ static enum status open_parts(struct engine *e, struct diag *dg)
     enum status st = isa_choose(&e->compute.isa, s->isa, dg);
     if (st == ST_OK)
         st = graph_weights_load(&e->weights, s->model, s->progress, s->progress_self, dg);
+    if (st == ST_OK && s->adapter_count > 0)
+        st = adapters_load(&e->adapters, e->weights, s->adapters, s->adapter_count, dg);
+    if (e->adapters)
+        adapters_apply(e->adapters, e->weights);
     if (st == ST_OK)
         st = workers_new(&e->workers, s->threads, dg);
     if (st == ST_OK && s->route)
@@ -179,6 +185,7 @@ void engine_close(struct engine *e)
     timeline_free(e->record.timeline);
     forced_route_free(e->route);
     workers_free(e->workers);
+    adapters_free(e->adapters);
     graph_weights_free(e->weights);
     free(e);
 }

@@ -28,9 +28,11 @@ struct engine_pass {
 typedef void engine_pass_fn(void *self, const struct engine_pass *p);
 
 struct engine_setup {
-    const char *model;     /* GGUF */
-    const char *pack;      /* NULL: experts from the GGUF */
-    const char *route;     /* trace whose routing is forced, or NULL */
+    const char *model;           /* GGUF */
+    const char *pack;            /* NULL: experts from the GGUF */
+    const char *route;           /* trace whose routing is forced, or NULL */
+    const char *const *adapters; /* GGUF LoRA files, all applied */
+    size_t adapter_count;
     const char *isa;       /* "auto" or a name */
     size_t threads;        /* 0: all processors */
     size_t context, chunk; /* 0: what the prompt and the tokens need; ENGINE_CHUNK */

@@ -1,6 +1,7 @@
 /* experts.c -- see experts.h. */
 #include "kernels/graph/experts.h"
 
+#include "kernels/graph/expert_math.h"
 #include "kernels/graph/expert_slots.h"
 
 #include <assert.h>
@@ -27,10 +28,9 @@ struct experts {
     uint32_t *ready;     /* indices of choices to compute together */
     uint32_t *ticket;
     struct matrix *matrix; /* three a ready choice */
-    struct product *product;
-    struct input in, mid; /* rows: the token's state; gate * up */
-    float *gate, *up;     /* rows x width */
-    float *row;           /* rows x hidden: each expert's output for each of its tokens */
+    struct expert_job *job;
+    struct input in; /* rows: the token's state */
+    struct expert_math math;
 };
 
 /* ---- set-up ---- */
@@ -98,17 +98,17 @@ static enum status buffers_new(struct experts *e, struct diag *dg)
     e->ready = calloc(experts, sizeof *e->ready);
     e->ticket = calloc(experts, sizeof *e->ticket);
     e->matrix = calloc(experts, PART_MAX * sizeof *e->matrix);
-    e->product = calloc(experts, 2 * sizeof *e->product);
+    e->job = calloc(experts, sizeof *e->job);
     e->row_of = calloc(rows, sizeof *e->row_of);
-    e->gate = calloc(rows * e->width_max, sizeof *e->gate);
-    e->up = calloc(rows * e->width_max, sizeof *e->up);
-    e->row = calloc(rows * e->hidden, sizeof *e->row);
-    bool whole = e->choice && e->choice_of && e->ready && e->ticket && e->matrix && e->product &&
-                 e->row_of && e->gate && e->up && e->row;
+    bool whole =
+        e->choice && e->choice_of && e->ready && e->ticket && e->matrix && e->job && e->row_of;
     enum status st = whole ? ST_OK : diag_no_memory(dg);
     if (st == ST_OK)
         st = input_new(&e->in, e->hidden, rows, dg);
-    return st == ST_OK ? input_new(&e->mid, e->width_max, rows, dg) : st;
+    return st == ST_OK
+               ? expert_math_new(&e->math, &e->setup.compute, e->setup.weights->recipe->activation,
+                                 e->hidden, e->width_max, rows, experts, dg)
+               : st;
 }
 
 enum status experts_new(struct experts **out, const struct experts_setup *s, struct diag *dg)
@@ -145,9 +145,8 @@ void experts_free(struct experts *e)
     decide_free(e->decide);
     expert_source_close(&e->source);
     input_free(&e->in);
-    input_free(&e->mid);
-    void *arrays[] = {e->choice,  e->choice_of, e->ready, e->ticket, e->matrix,
-                      e->product, e->row_of,    e->gate,  e->up,     e->row};
+    expert_math_free(&e->math);
+    void *arrays[] = {e->choice, e->choice_of, e->ready, e->ticket, e->matrix, e->job, e->row_of};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     free(e);
@@ -244,37 +243,6 @@ static void set_matrices(struct experts *e, uint32_t layer, const struct choice 
                                   .expert_matrix = 1 + number + part};
 }
 
-struct gating_rows {
-    struct experts *e;
-    size_t width, first;
-};
-
-static void gate_rows(void *context, size_t begin, size_t end, size_t thread)
-{
-    const struct gating_rows *g = context;
-    struct experts *e = g->e;
-    const struct isa *isa = e->setup.compute.isa;
-    (void)thread;
-    for (size_t r = g->first + begin; r < g->first + end; r++) {
-        float *y = e->mid.values + r * g->width;
-        const float *gate = e->gate + r * g->width, *up = e->up + r * g->width;
-        if (e->setup.weights->recipe->activation == ACTIVATION_SWIGLU_CLAMPED)
-            isa->swiglu_clamped(y, gate, up, g->width, CLAMPED_ALPHA, CLAMPED_LIMIT);
-        else
-            isa->swiglu(y, gate, up, g->width);
-    }
-}
-
-static void gate_choice(struct experts *e, const struct choice *c, size_t width)
-{
-    struct gating_rows g = {e, width, c->first};
-    if (c->count < 8)
-        gate_rows(&g, 0, c->count, 0);
-    else
-        workers_each(e->setup.compute.workers, gate_rows, &g, c->count, 1);
-    input_ready(&e->mid, c->first, c->count, &e->setup.compute);
-}
-
 static struct activations state_of(const struct experts *e, const struct choice *c,
                                    const struct input *x, size_t tokens)
 {
@@ -282,32 +250,18 @@ static struct activations state_of(const struct experts *e, const struct choice 
                        : input_view(&e->in, c->first, c->count, &e->setup.compute);
 }
 
-/* The experts listed in `ready`: two forks, one for all gates and ups, one for all downs. */
+/* The experts listed in `ready`. */
 static void compute_ready(struct experts *e, uint32_t layer, uint32_t n, const struct input *x,
                           size_t tokens)
 {
-    const struct compute *c = &e->setup.compute;
-    size_t width = ffn_of(e, layer)->expert_width;
-    e->mid.cols = width; /* layers may differ; the buffer is for the widest */
     for (uint32_t i = 0; i < n; i++) {
-        const struct choice *ch = &e->choice[e->ready[i]];
+        struct choice *c = &e->choice[e->ready[i]];
         struct matrix *m = &e->matrix[(size_t)i * PART_MAX];
-        set_matrices(e, layer, ch, m);
-        struct activations in = state_of(e, ch, x, tokens);
-        e->product[2 * i] = (struct product){&m[PART_GATE], in, e->gate + ch->first * width, width};
-        e->product[2 * i + 1] = (struct product){&m[PART_UP], in, e->up + ch->first * width, width};
+        set_matrices(e, layer, c, m);
+        e->job[i] = (struct expert_job){m, state_of(e, c, x, tokens), c->first};
+        c->done = true;
     }
-    products_run(c, e->product, 2 * (size_t)n);
-    for (uint32_t i = 0; i < n; i++)
-        gate_choice(e, &e->choice[e->ready[i]], width);
-    for (uint32_t i = 0; i < n; i++) {
-        struct choice *ch = &e->choice[e->ready[i]];
-        e->product[i] = (struct product){&e->matrix[(size_t)i * PART_MAX + PART_DOWN],
-                                         input_view(&e->mid, ch->first, ch->count, c),
-                                         e->row + ch->first * e->hidden, e->hidden};
-        ch->done = true;
-    }
-    products_run(c, e->product, n);
+    expert_math_run(&e->math, e->job, n);
 }
 
 /* Which experts are there and not computed yet; their reads are collected. */
@@ -354,7 +308,7 @@ static void combine(const struct experts *e, const float *weights, size_t tokens
         float *y = out + t * e->hidden;
         memset(y, 0, e->hidden * sizeof *y);
         for (size_t s = 0; s < top_k; s++)
-            isa->add_scaled(y, e->row + e->row_of[t * top_k + s] * e->hidden,
+            isa->add_scaled(y, e->math.row + e->row_of[t * top_k + s] * e->hidden,
                             weights[t * top_k + s], e->hidden);
     }
 }
