@@ -35,7 +35,7 @@ PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev lib
 
 # A folder is a module; a new .c file in one of them is built without touching this file.
 FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline experiments validate \
-           kernels/formats kernels/isa kernels/loader kernels/store kernels/bench kernels/graph kernels/pack kernels/synth
+           kernels/formats kernels/isa kernels/loader kernels/store kernels/bench kernels/graph kernels/pack kernels/synth kernels/heads
 # Files of one instruction set are named for it; those of other architectures than the compiler's are left out.
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 ISAS_x86_64  := avx2 avx512

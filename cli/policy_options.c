@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-const char *const scope_names[] = {"global", "layer", NULL};
-const char *const evict_names[] = {"before", "after", NULL};
 const char *const prefetch_names[] = {"none", "previous-token", "frequency", "co-activation",
                                       "gate", "heads",          "oracle",    NULL};
 

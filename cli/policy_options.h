@@ -9,8 +9,6 @@
 #define POLICY_NAMES                                                                               \
     "pinned fifo lru clock lfu lfu-aged slru sieve s3fifo arc least-stale random belady"
 
-extern const char *const scope_names[];    /* by enum scope */
-extern const char *const evict_names[];    /* by enum evict_when */
 extern const char *const prefetch_names[]; /* none first, then the table of prefetchers */
 
 /* Rows for a command's option table. */

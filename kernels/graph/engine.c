@@ -17,7 +17,7 @@ struct engine {
     struct experts *experts;
     struct graph *graph;
     struct record record;
-    struct compute compute;
+    struct compute_setup compute;
     uint64_t passes;
 };
 
@@ -93,6 +93,8 @@ static enum status open_experts(struct engine *e, struct diag *dg)
         .weights = e->weights,
         .compute = e->compute,
         .decide = s->decide,
+        .prefetch_timed = s->prefetch_timed,
+        .decisions_path = s->decisions,
         .pack_path = s->pack,
         .loader = s->loader,
         .direct = s->direct,
@@ -141,6 +143,8 @@ static enum status open_parts(struct engine *e, struct diag *dg)
         return st;
     e->compute.workers = e->workers;
     e->compute.activations_f32 = s->activations_f32;
+    e->compute.watch = s->watch;
+    e->compute.watch_self = s->watch_self;
     if (s->context == 0 && e->route)
         s->context = forced_route_tokens(e->route);
     if (s->context == 0)
@@ -284,6 +288,11 @@ enum status engine_save_trace(struct engine *e, const char *path, struct diag *d
     return st;
 }
 
+enum status engine_save_decisions(struct engine *e, struct diag *dg)
+{
+    return experts_save_decisions(e->experts, dg);
+}
+
 enum status engine_save_timeline(struct engine *e, const char *path, struct diag *dg)
 {
     return timeline_save(e->record.timeline, path, dg);
@@ -292,6 +301,11 @@ enum status engine_save_timeline(struct engine *e, const char *path, struct diag
 const struct graph_weights *engine_weights(const struct engine *e)
 {
     return e->weights;
+}
+
+const struct compute_setup *engine_compute(const struct engine *e)
+{
+    return &e->compute;
 }
 
 struct graph *engine_graph(const struct engine *e)

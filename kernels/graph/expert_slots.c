@@ -132,6 +132,7 @@ enum status expert_slots_settle(struct expert_slots *s, uint32_t slot, struct di
     enum status st = loader_io_wait(s->io, x->ticket, &report, dg);
     x->pending = false;
     forget_pending(s, slot);
+    decision_log_landed(s->log, x->key);
     if (st == ST_OK) {
         note_read(s, x, &report);
         st = expert_source_check(s->source, x->key / s->experts, x->key % s->experts,

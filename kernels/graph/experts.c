@@ -3,6 +3,7 @@
 
 #include "kernels/graph/expert_math.h"
 #include "kernels/graph/expert_slots.h"
+#include "sim/policy/timed.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -20,6 +21,9 @@ struct experts {
     struct expert_source source;
     struct expert_slots slots;
     struct decide *decide;
+    struct decision_log *log;   /* NULL: none */
+    struct timed_queue guesses; /* of a timed prefetcher */
+    uint32_t pass, layer;       /* of the last choice */
     size_t chunk, hidden, width_max, rows_max;
     struct choice *choice;
     uint32_t choices;
@@ -75,7 +79,14 @@ static enum status decisions_new(struct experts *e, struct diag *dg)
     while (e->chunk > 1 && union_bytes(e, e->chunk) > limit)
         e->chunk--;
     e->rows_max = e->chunk * model_top_k(e->setup.weights->model);
-    return decide_new(&e->decide, &e->setup.decide, union_bytes(e, e->chunk), dg);
+    uint64_t most = union_bytes(e, e->chunk);
+    enum status st = decide_new(&e->decide, &e->setup.decide, most, dg);
+    if (st == ST_OK && e->setup.prefetch_timed)
+        st = timed_init(&e->guesses, 4 * e->setup.decide.experts, dg);
+    if (st == ST_OK && e->setup.decisions_path)
+        st = decision_log_open(&e->log, e->setup.decisions_path, &e->setup.decide, most,
+                               e->setup.prefetch_timed, dg);
+    return st;
 }
 
 /* What may be members beyond the budget: a batch and what is foretold, where nothing is evicted before. */
@@ -124,6 +135,7 @@ enum status experts_new(struct experts **out, const struct experts_setup *s, str
         if (st == ST_OK)
             st = expert_slots_new(&e->slots, &e->source, &e->setup.loader, s->direct,
                                   e->setup.decide.budget_bytes, reserve_bytes(e), s->record, dg);
+        e->slots.log = e->log;
         if (st == ST_OK)
             st = buffers_new(e, dg);
     } else {
@@ -142,6 +154,8 @@ void experts_free(struct experts *e)
     if (!e)
         return;
     expert_slots_free(&e->slots);
+    decision_log_abandon(e->log);
+    timed_free(&e->guesses);
     decide_free(e->decide);
     expert_source_close(&e->source);
     input_free(&e->in);
@@ -198,21 +212,47 @@ enum status experts_choose(struct experts *e, uint32_t pass, uint32_t layer, con
 {
     size_t n = tokens * ffn_of(e, layer)->top_k, count;
     assert(n <= e->rows_max);
-    e->slots.pass = pass;
+    e->slots.pass = e->pass = pass;
+    e->layer = layer;
     list_choices(e, ids, n);
     const struct decision *d = decide_batch(e->decide, pass, layer, ids, n, &count);
+    decision_log_batch(e->log, pass, layer, ids, n, d, count);
     enum status st = expert_slots_execute(&e->slots, d, count, dg);
     if (st == ST_OK)
         find_slots(e, layer);
     return st;
 }
 
+static enum status prefetch(struct experts *e, uint32_t target, const uint16_t *ids, size_t n,
+                            struct diag *dg)
+{
+    size_t count;
+    const struct decision *d =
+        decide_predict(e->decide, e->pass, e->layer, target, ids, NULL, n, &count);
+    decision_log_predict(e->log, e->pass, e->layer, target, ids, n, d, count);
+    return expert_slots_execute(&e->slots, d, count, dg);
+}
+
+enum status experts_poll(struct experts *e, uint32_t pass, uint32_t layer, struct diag *dg)
+{
+    struct timed_guess g;
+    if (!e->decide || !e->setup.prefetch_timed)
+        return ST_OK;
+    enum status st = expert_slots_poll(&e->slots, dg);
+    while (st == ST_OK && e->slots.pending_count == 0 && timed_take(&e->guesses, pass, layer, &g))
+        st = prefetch(e, g.target, &g.expert, 1, dg);
+    return st;
+}
+
 enum status experts_predict(struct experts *e, uint32_t pass, uint32_t layer, uint32_t target,
                             const uint16_t *ids, size_t n, struct diag *dg)
 {
-    size_t count;
-    const struct decision *d = decide_predict(e->decide, pass, layer, target, ids, NULL, n, &count);
-    return expert_slots_execute(&e->slots, d, count, dg);
+    assert(pass == e->pass && layer == e->layer);
+    if (!e->setup.prefetch_timed)
+        return prefetch(e, target, ids, n, dg);
+    for (size_t i = 0; i < n && i < e->setup.decide.prefetch_experts_max; i++)
+        timed_add(&e->guesses, &(struct timed_guess){pass, layer, target, ids[i]});
+    return experts_poll(e, pass, layer, dg);
 }
 
 /* ---- computing ---- */
@@ -327,6 +367,8 @@ enum status experts_compute(struct experts *e, uint32_t pass, uint32_t layer, co
     }
     for (uint32_t left = e->choices, n, waiting; st == ST_OK && left > 0; left -= n) {
         st = find_ready(e, &n, &waiting, dg);
+        if (st == ST_OK && n > 0)
+            st = experts_poll(e, pass, layer, dg);
         if (st == ST_OK && n == 0) {
             loader_io_wait_any(e->slots.io, e->ticket, waiting);
             clock = record_operation(r, OPERATION_STALL, pass, layer, clock);
@@ -344,8 +386,11 @@ enum status experts_layer_end(struct experts *e, uint32_t pass, uint32_t layer, 
 {
     size_t count;
     const struct decision *d = decide_layer_end(e->decide, pass, layer, &count);
+    decision_log_layer_end(e->log, pass, layer, d, count);
     enum status st = expert_slots_execute(&e->slots, d, count, dg);
-    return st == ST_OK ? expert_slots_poll(&e->slots, dg) : st;
+    if (st == ST_OK)
+        st = expert_slots_poll(&e->slots, dg);
+    return st == ST_OK ? experts_poll(e, pass, layer, dg) : st;
 }
 
 /* ---- what there is ---- */
@@ -364,6 +409,23 @@ const struct decide_counts *experts_counts(const struct experts *e)
 {
     static const struct decide_counts none;
     return e->decide ? decide_counts(e->decide) : &none;
+}
+
+bool experts_prefetch_timed(const struct experts *e)
+{
+    return e->setup.prefetch_timed;
+}
+
+uint64_t experts_stale_guesses(const struct experts *e)
+{
+    return e->guesses.dropped;
+}
+
+enum status experts_save_decisions(struct experts *e, struct diag *dg)
+{
+    struct decision_log *log = e->log;
+    e->log = e->slots.log = NULL;
+    return log ? decision_log_close(log, experts_counts(e)->command_hash, dg) : ST_OK;
 }
 
 const struct decide_layer *experts_by_layer(const struct experts *e)
