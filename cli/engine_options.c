@@ -69,7 +69,11 @@ enum status engine_options_read(struct engine_setup *s, struct args *a, struct d
     s->chunk = args_count(a, "chunk");
     s->context = args_given(a, "context") ? args_count(a, "context") : 0;
     s->pack = args_text(a, "pack");
-    if (s->decide.prefetch && s->decide.prefetch->from_outside)
+    s->prefetch_timed = args_count(a, "prefetch-when") == 1;
+    bool outside = s->decide.prefetch && s->decide.prefetch->from_outside;
+    if (s->prefetch_timed && !outside)
+        return diag_set(dg, ST_USAGE, "--prefetch-when idle needs --prefetch gate or heads");
+    if (outside)
         s->predict_distance = s->decide.prefetch_distance;
     return ST_OK;
 }

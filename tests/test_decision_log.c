@@ -306,6 +306,65 @@ static void the_log_of_an_ordered_run_does_not_depend_on_how_experts_are_read(vo
     free(second);
 }
 
+static void the_program_says_which_command_differs(void **state)
+{
+    (void)state;
+    struct decide_setup s = small_setup("lru", "gate");
+    const char *path = temp_path("said.csv");
+    write_log(path, &s, 2);
+    char arguments[300], *text = read_whole(path, NULL);
+    snprintf(arguments, sizeof arguments, "replay --format csv --decisions %s", path);
+    struct run r = run_memwall(arguments);
+    assert_int_equal(r.exit_code, 0);
+    assert_non_null(strstr(r.out, ",yes\n"));
+    run_free(&r);
+    *strstr(text, ":0 ") = ';';
+    write_file(path, text);
+    free(text);
+    r = run_memwall(arguments);
+    assert_int_equal(r.exit_code, 1);
+    assert_non_null(strstr(r.out, ",no\n"));
+    assert_non_null(strstr(r.err, "said.csv:19: command 1 of this batch is d"));
+    run_free(&r);
+}
+
+/* What stands in the first row under `name`. */
+static void cell(char out[64], const char *csv, const char *name)
+{
+    size_t at = 0;
+    const char *row = strchr(csv, '\n') + 1, *header = strstr(csv, name);
+    assert_non_null(header);
+    for (const char *c = csv; c < header; c++)
+        at += *c == ',';
+    while (at-- > 0)
+        row = strchr(row, ',') + 1;
+    snprintf(out, 64, "%.*s", (int)strcspn(row, ",\n"), row);
+}
+
+static void a_timed_run_of_the_program_is_marked_as_such_and_replays(void **state)
+{
+    (void)state;
+    NEED_SHARED();
+    char arguments[400], prefetch[64], hash[64], again[64];
+    const char *path = temp_path("run.csv");
+    snprintf(arguments, sizeof arguments,
+             "engine run " MODEL " --tokens 1,2,3,4,5 --generate 20 --cache 700kB --prefetch gate "
+             "--prefetch-experts 1 --prefetch-when idle --format csv --decisions-out %s",
+             path);
+    struct run r = run_memwall(arguments);
+    assert_int_equal(r.exit_code, 0);
+    cell(prefetch, r.out, "prefetch,");
+    cell(hash, r.out, "command_hash,");
+    assert_string_equal(prefetch, "gate (timed)");
+    run_free(&r);
+    snprintf(arguments, sizeof arguments, "replay --format csv --decisions %s", path);
+    r = run_memwall(arguments);
+    assert_int_equal(r.exit_code, 0);
+    cell(again, r.out, "command_hash,");
+    assert_string_equal(hash, again);
+    run_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +375,8 @@ int main(void)
         cmocka_unit_test(calls_that_no_driver_makes_are_refused_with_a_reason),
         cmocka_unit_test(a_timed_run_is_made_again_command_by_command_and_has_the_same_tokens),
         cmocka_unit_test(the_log_of_an_ordered_run_does_not_depend_on_how_experts_are_read),
+        cmocka_unit_test(the_program_says_which_command_differs),
+        cmocka_unit_test(a_timed_run_of_the_program_is_marked_as_such_and_replays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

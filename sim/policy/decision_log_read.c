@@ -312,18 +312,18 @@ static enum status on_end(struct reading *r, const char *text, size_t length, st
     if (st != ST_OK)
         return st;
     r->out->counts = *decide_counts(r->decide);
-    size_t a = (size_t)snprintf(rows, sizeof rows, "# end rows=%" PRIu64 " ", r->rows);
-    size_t b = (size_t)snprintf(arguments, sizeof arguments, "arguments=%016" PRIx64 " ", r->hash);
-    size_t c = (size_t)snprintf(commands, sizeof commands, "commands=%016" PRIx64,
+    size_t a = (size_t)snprintf(rows, sizeof rows, "# end rows=%" PRIu64, r->rows);
+    size_t b = (size_t)snprintf(arguments, sizeof arguments, " arguments=%016" PRIx64, r->hash);
+    size_t c = (size_t)snprintf(commands, sizeof commands, " commands=%016" PRIx64,
                                 r->out->counts.command_hash);
     if (length < a || memcmp(text, rows, a) != 0)
         return expected(r, rows, dg);
     if (length < a + b || memcmp(text + a, arguments, b) != 0)
         return diag_set(dg, ST_PARSE,
                         "%s:%zu: the calls are not those that were written: expected %s",
-                        r->at.path, r->at.line, arguments);
+                        r->at.path, r->at.line, arguments + 1);
     if (r->out->equal && (length != a + b + c || memcmp(text + a + b, commands, c) != 0))
-        return expected(r, commands, dg);
+        return expected(r, commands + 1, dg);
     r->out->calls = r->rows;
     r->ended = true;
     return ST_OK;
