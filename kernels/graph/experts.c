@@ -102,6 +102,20 @@ static uint64_t reserve_bytes(const struct experts *e)
     return decide_minimum_bytes(&before, union_bytes(e, e->chunk));
 }
 
+enum status experts_measure(struct experts_need *out, const struct experts_setup *s,
+                            struct diag *dg)
+{
+    struct experts e = {.setup = *s, .chunk = s->chunk};
+    enum status st = expert_source_open(&e.source, s->weights, s->pack_path, dg);
+    if (st != ST_OK)
+        return st;
+    shape_decisions(&e);
+    *out = (struct experts_need){decide_minimum_bytes(&e.setup.decide, union_bytes(&e, 1)),
+                                 reserve_bytes(&e)};
+    expert_source_close(&e.source);
+    return ST_OK;
+}
+
 static enum status buffers_new(struct experts *e, struct diag *dg)
 {
     size_t experts = e->setup.decide.experts, rows = e->rows_max;

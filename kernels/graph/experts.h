@@ -50,6 +50,15 @@ struct experts_setup {
     struct record *record;
 };
 
+/* What a cache takes beside its budget: the least budget, with passes of one token, and what stands beyond it in the
+ * arena with passes of s->chunk tokens (experts without a place in the budget). s->decide.budget_bytes does
+ * not matter. */
+struct experts_need {
+    uint64_t least_bytes, reserve_bytes;
+};
+MUST_CHECK enum status experts_measure(struct experts_need *out, const struct experts_setup *s,
+                                       struct diag *dg);
+
 struct experts;
 /* ST_MISFIT: the budget cannot hold one token's experts of a layer; the reason names the least. */
 MUST_CHECK enum status experts_new(struct experts **out, const struct experts_setup *s,

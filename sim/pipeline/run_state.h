@@ -49,7 +49,7 @@ struct run {
     struct page_cache *page_cache;
     struct loader *loader;
     struct feed *feed;
-    struct futures *futures;
+    struct future *future;
     struct trace_layer *layer_bytes; /* which layers have experts, and their size */
     uint64_t *expert_bytes;
     uint32_t experts, top_k;
