@@ -31,6 +31,7 @@ extern const struct command command_engine_heads;
 extern const struct command command_engine_run;
 extern const struct command command_calibrate;
 extern const struct command command_validate_measured;
+extern const struct command command_validate_diff;
 extern const struct command command_engine_bench_kernels;
 extern const struct command command_engine_bench_loader;
 extern const struct command command_engine_bench_decode;

@@ -32,6 +32,7 @@ const struct command *const commands[] = {
     &command_device_fit,
     &command_validate_published,
     &command_validate_measured,
+    &command_validate_diff,
     &command_bench_replay,
     &command_bench_read,
     &command_bench_sim,
