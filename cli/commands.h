@@ -33,5 +33,6 @@ extern const struct command command_calibrate;
 extern const struct command command_validate_measured;
 extern const struct command command_engine_bench_kernels;
 extern const struct command command_engine_bench_loader;
+extern const struct command command_engine_bench_decode;
 
 #endif

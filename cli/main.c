@@ -43,6 +43,7 @@ const struct command *const commands[] = {
     &command_calibrate,
     &command_engine_bench_kernels,
     &command_engine_bench_loader,
+    &command_engine_bench_decode,
     NULL,
 };
 /* clang-format on */

@@ -236,6 +236,8 @@ static void sums_since(struct record_sums *p, const struct record_sums *now,
     SINCE(payload_bytes);
     SINCE(device_bytes);
     SINCE(reads);
+    SINCE(read_span_ns);
+    SINCE(overlap_ns);
 }
 
 static void counts_since(struct decide_counts *p, const struct decide_counts *now,

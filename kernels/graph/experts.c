@@ -36,6 +36,7 @@ struct experts {
     struct expert_job *job;
     struct input in; /* rows: the token's state */
     struct expert_math math;
+    uint64_t chosen_ns; /* when the present layer's choice came */
 };
 
 /* ---- set-up ---- */
@@ -260,6 +261,7 @@ enum status experts_choose(struct experts *e, uint32_t pass, uint32_t layer, con
     size_t n = tokens * ffn_of(e, layer)->top_k, count;
     assert(n <= e->rows_max);
     e->slots.pass = e->pass = pass;
+    e->chosen_ns = record_now_ns();
     e->layer = layer;
     enum status st = e->foreseen ? foreseen_step(e->foreseen, layer, ids, n, dg) : ST_OK;
     if (st != ST_OK)
@@ -403,12 +405,23 @@ static void combine(const struct experts *e, const float *weights, size_t tokens
     }
 }
 
+/* What this layer's reads took since the choice, and the longer of that and its experts: what perfect overlap would
+ * take. */
+static void note_overlap(struct experts *e, uint64_t expert_ns)
+{
+    struct record_sums *sums = &e->setup.record->sums;
+    uint64_t landed = e->slots.demand_landed_ns;
+    uint64_t span = landed > e->chosen_ns ? landed - e->chosen_ns : 0;
+    sums->read_span_ns += span;
+    sums->overlap_ns += span > expert_ns ? span : expert_ns;
+}
+
 enum status experts_compute(struct experts *e, uint32_t pass, uint32_t layer, const float *weights,
                             const struct input *x, size_t tokens, float *out, struct diag *dg)
 {
     struct record *r = e->setup.record;
     size_t top_k = ffn_of(e, layer)->top_k;
-    uint64_t clock = record_now_ns();
+    uint64_t clock = record_now_ns(), before = r->sums.operation_ns[OPERATION_EXPERT];
     enum status st = ST_OK;
     gather(e, x, tokens, top_k);
     if (!e->setup.overlap) {
@@ -429,6 +442,7 @@ enum status experts_compute(struct experts *e, uint32_t pass, uint32_t layer, co
     }
     if (st == ST_OK)
         combine(e, weights, tokens, top_k, out);
+    note_overlap(e, r->sums.operation_ns[OPERATION_EXPERT] - before);
     return st;
 }
 
