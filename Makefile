@@ -35,7 +35,7 @@ PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev lib
 
 # A folder is a module; a new .c file in one of them is built without touching this file.
 FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline experiments validate \
-           kernels/formats kernels/isa kernels/loader kernels/store kernels/bench kernels/graph kernels/pack
+           kernels/formats kernels/isa kernels/loader kernels/store kernels/bench kernels/graph kernels/pack kernels/synth kernels/heads
 # Files of one instruction set are named for it; those of other architectures than the compiler's are left out.
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 ISAS_x86_64  := avx2 avx512
@@ -166,6 +166,13 @@ plots: memwall
 ## cluster: run the shards of a sweep under Slurm and GNU parallel on this host (installs both; needs root)
 cluster: memwall
 	experiments/cluster/try-here
+
+## engine-bench: the engine's kernels and reads beside what memory, arithmetic and the disk give here
+.PHONY: engine-bench
+engine-bench: memwall
+	./memwall engine bench kernels --format csv
+	./memwall engine bench kernels --format csv --batch 1 --busy 1
+	./memwall engine bench loader --format csv
 
 ## setup: install missing Debian packages
 setup:

@@ -41,8 +41,7 @@ static void draw(const struct progress *p)
 void progress_start(struct progress *p, const char *label, uint64_t total)
 {
     *p = (struct progress){.label = label, .total = total, .visible = isatty(STDERR_FILENO)};
-    if (p->visible)
-        p->start_ns = p->drawn_ns = clock_ns();
+    p->start_ns = p->drawn_ns = clock_ns();
 }
 
 void progress_start_bytes(struct progress *p, const char *label, uint64_t total)
@@ -61,6 +60,12 @@ void progress_add(struct progress *p, uint64_t amount)
         return;
     p->drawn_ns = now_ns;
     draw(p);
+}
+
+uint64_t progress_rate(const struct progress *p)
+{
+    uint64_t passed_ns = clock_ns() - p->start_ns;
+    return passed_ns ? fixed_mul_div(p->done, SECOND_NS, passed_ns) : 0;
 }
 
 void progress_end(struct progress *p)

@@ -18,6 +18,8 @@ void progress_start(struct progress *p, const char *label, uint64_t total);
 void progress_start_bytes(struct progress *p, const char *label, uint64_t total);
 /* Redraws at most ten times a second, with the time left at the rate so far. */
 void progress_add(struct progress *p, uint64_t amount);
+/* Work a second since the start, on whatever stderr is; 0 if no time has passed. */
+uint64_t progress_rate(const struct progress *p);
 /* Erases the line. */
 void progress_end(struct progress *p);
 

@@ -26,7 +26,15 @@ extern const struct command command_bench_replay;
 extern const struct command command_bench_read;
 extern const struct command command_bench_sim;
 extern const struct command command_bench_sweep;
+extern const struct command command_engine_synth;
+extern const struct command command_engine_pack;
+extern const struct command command_engine_heads;
+extern const struct command command_engine_run;
+extern const struct command command_calibrate;
+extern const struct command command_validate_measured;
+extern const struct command command_validate_diff;
 extern const struct command command_engine_bench_kernels;
 extern const struct command command_engine_bench_loader;
+extern const struct command command_engine_bench_decode;
 
 #endif

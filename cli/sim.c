@@ -17,7 +17,6 @@
 #include <string.h>
 
 static const char *const drive_names[] = {"striped", "mirrored", NULL}; /* enum array_layout */
-static const char *const when_names[] = {"ordered", "idle", NULL};
 static const char *const overlap_names[] = {"serial", "expert", NULL};
 
 static const struct option options[] = {
@@ -39,10 +38,7 @@ static const struct option options[] = {
     {"evict", OPTION_CHOICE, "before|after", "when room is made (the profile's)", NULL, evict_names,
      0, 0, false},
     PREFETCH_OPTIONS,
-    {"prefetch-when", OPTION_CHOICE, "ordered|idle",
-     "at once, or (timed) only while the drive has nothing else to do, dropping what comes too "
-     "late",
-     "ordered", when_names, 0, 0, false},
+    PREFETCH_WHEN_OPTION,
     {"prefetch-recall", OPTION_TEXT, "H",
      "of --prefetch oracle: this share of its guesses is true, the others are random", NULL, NULL,
      0, 0, false},

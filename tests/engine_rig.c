@@ -8,6 +8,9 @@ static enum status make_experts(struct engine_rig *r, struct diag *dg)
     struct experts_setup s = {
         .weights = r->weights,
         .decide = r->decide,
+        .foreseen = {r->route, r->prompt, r->steps},
+        .prefetch_timed = r->prefetch_timed,
+        .decisions_path = r->decisions,
         .pack_path = r->pack,
         .loader = {.backend = r->backend, .depth = 8, .ops = r->ops},
         .direct = !r->buffered,
@@ -112,7 +115,8 @@ enum status engine_rig_greedy(struct engine_rig *r, uint32_t last, uint32_t *out
         for (uint32_t v = 1; st == ST_OK && v < vocab; v++)
             if (logits[v] > logits[last])
                 last = v;
-        out[i] = last;
+        if (st == ST_OK)
+            out[i] = last;
     }
     free(logits);
     return st;

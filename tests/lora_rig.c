@@ -1,4 +1,5 @@
-/* lora_rig.c -- see lora_rig.h. Everything is loops over floats: what the engine does is not used here. */
+/* lora_rig.c -- see lora_rig.h. Everything is loops over floats: what the engine does is not used
+ * here. */
 #include "tests/lora_rig.h"
 
 #include "base/pcg.h"

@@ -10,8 +10,8 @@
 typedef bool lora_pick_fn(const struct gguf_tensor *t);
 bool lora_pick_all(const struct gguf_tensor *t); /* all matrices but the embedding */
 
-/* Writes an adapter with pseudo-random numbers in F32 for the picked tensors of the model at `model`; `amplitude`
- * is about how large a share of a weight it adds. */
+/* Writes an adapter with pseudo-random numbers in F32 for the picked tensors of the model at
+ * `model`; `amplitude` is about how large a share of a weight it adds. */
 void lora_write(const char *path, const char *model, lora_pick_fn *pick, uint64_t rank, float alpha,
                 float amplitude, uint64_t seed);
 

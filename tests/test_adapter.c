@@ -1,5 +1,5 @@
-/* test_adapter.c -- a model with an adapter beside its weights computes what one with the adapter merged into them
- * does, whichever matrix is adapted; what does not fit is refused by name. */
+/* test_adapter.c -- a model with an adapter beside its weights computes what one with the adapter
+ * merged into them does, whichever matrix is adapted; what does not fit is refused by name. */
 #include "tests/support.h"
 
 #include "base/stats.h"

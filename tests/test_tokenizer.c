@@ -213,6 +213,7 @@ static struct tokenizer *open_llama(const struct vocabulary *v, bool add_space)
     vocabulary_flag_key(&w, "tokenizer.ggml.add_space_prefix", add_space);
     writer_u32(&w, "tokenizer.ggml.bos_token_id", 1);
     writer_u32(&w, "tokenizer.ggml.eos_token_id", 2);
+    writer_u32(&w, "tokenizer.ggml.unknown_token_id", 0);
     assert_ok(vocabulary_try(&t, &w, &dg));
     return t;
 }

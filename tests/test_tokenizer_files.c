@@ -6,6 +6,8 @@
 #include "tests/allocations.h"
 #include "tests/vocabulary.h"
 
+#include <malloc.h>
+
 static struct diag dg;
 
 static struct vocabulary *bytes_and_one_merge(void)
@@ -344,10 +346,13 @@ static void any_failed_allocation_is_reported_and_leaves_nothing_behind(void **s
         unsigned char *file = whole_file(models[m], &bytes);
         save(path, file, bytes);
         free(file);
+        assert_ok(read_and_encode(path));
+        size_t in_use = mallinfo2().uordblks;
         for (size_t n = 1;; n++) {
             allocations_fail_at(n);
             enum status s = read_and_encode(path);
             allocations_fail_at(0);
+            assert_int_equal(mallinfo2().uordblks, in_use);
             if (s == ST_OK)
                 break;
             assert_int_equal(s, ST_NO_MEMORY);

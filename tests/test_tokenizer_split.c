@@ -62,6 +62,10 @@ static void spaces_stay_behind_but_for_the_last_which_joins_the_word(void **stat
     expect("gpt-2", "\tx", "\t|x");
     expect("deepseek-v3", "   x", "  | x");
     expect("gpt-2", "a\xc2\xa0 b", "a|\xc2\xa0| b"); /* a no-break space is a space */
+    expect("gpt-2",
+           "a \xe3\x80\x80"
+           "b",
+           "a| |\xe3\x80\x80|b"); /* and so is an ideographic one */
 }
 
 static void newlines_end_pieces_as_the_family_says(void **state)

@@ -9,7 +9,10 @@
  *
  * Absolute rates drift by the minute on a shared machine, so passes alternate (read, product, peak, read, ...)
  * and the ratio is the median of the ratios of neighbours. Memory is written, and passes are run until the
- * read rate is steady, before anything counts. */
+ * read rate is steady, before anything counts. One thread is timed by the time that it computed, so that
+ * a process that takes its core for a while does not count; several threads are timed on the wall, because
+ * waiting for each other is what they are measured for.
+ */
 #ifndef KERNELS_BENCH_KERNEL_BENCH_H
 #define KERNELS_BENCH_KERNEL_BENCH_H
 

@@ -1,5 +1,5 @@
-/* adapter.c -- see adapter.h. Two walks over the files' pairs: the first checks them and adds up the ranks of each
- * matrix, the second reads them into place. */
+/* adapter.c -- see adapter.h. Two walks over the files' pairs: the first checks them and adds up
+ * the ranks of each matrix, the second reads them into place. */
 #include "kernels/graph/adapter.h"
 
 #include "kernels/graph/tensor_floats.h"

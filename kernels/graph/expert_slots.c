@@ -46,7 +46,8 @@ static enum status measure_rooms(struct expert_source *source, const struct load
     if (st != ST_OK)
         return st;
     st = expert_source_attach(source, io, direct, dg);
-    *align = loader_io_block_bytes(io);
+    if (st == ST_OK)
+        *align = loader_io_block_bytes(io);
     loader_io_free(io);
     return st;
 }
@@ -99,6 +100,8 @@ static void note_read(struct expert_slots *s, const struct expert_slot *slot,
 {
     struct record *r = s->record;
     r->sums.reads++;
+    if (!slot->prefetched && report->landed_ns > s->demand_landed_ns)
+        s->demand_landed_ns = report->landed_ns;
     r->sums.payload_bytes += report->payload_bytes;
     r->sums.device_bytes += report->device_bytes;
     timeline_span(
@@ -131,6 +134,7 @@ enum status expert_slots_settle(struct expert_slots *s, uint32_t slot, struct di
     enum status st = loader_io_wait(s->io, x->ticket, &report, dg);
     x->pending = false;
     forget_pending(s, slot);
+    decision_log_landed(s->log, x->key);
     if (st == ST_OK) {
         note_read(s, x, &report);
         st = expert_source_check(s->source, x->key / s->experts, x->key % s->experts,

@@ -87,6 +87,8 @@ enum status expert_source_attach(struct expert_source *s, struct loader_io *io, 
                                  struct diag *dg)
 {
     enum status st = add_files(s, io, direct, dg);
+    if (st == ST_OK) /* they were opened anew: are they those that the extents are of? */
+        st = gguf_check_unchanged(s->weights->file, dg);
     if (st != ST_OK)
         return st;
     uint64_t slack = most_slack(s, io), align = loader_io_block_bytes(io);

@@ -263,6 +263,7 @@ static enum status predict_ahead(struct graph *g, size_t layer, struct diag *dg)
         return ST_OK;
     size_t experts = g->setup.weights->model->layers[target].ffn.experts;
     size_t n = g->setup.predict_count < experts ? g->setup.predict_count : experts;
+    n = n < ROUTER_CHOICE_MAX ? n : ROUTER_CHOICE_MAX;
     if (experts == 0)
         return ST_OK;
     foretell(g, layer, target);
@@ -315,7 +316,10 @@ static enum status layer_step(struct graph *g, size_t layer, struct diag *dg)
     if (!routed)
         feed_forward_dense(g, layer);
     record_operation(g->setup.record, OPERATION_FIXED, g->pass, (uint32_t)layer, clock);
-    return routed ? experts_step(g, layer, dg) : ST_OK;
+    if (!routed)
+        return ST_OK;
+    enum status st = experts_poll(g->setup.experts, g->pass, (uint32_t)layer, dg);
+    return st == ST_OK ? experts_step(g, layer, dg) : st;
 }
 
 /* ---- the pass ---- */
@@ -323,7 +327,7 @@ static enum status layer_step(struct graph *g, size_t layer, struct diag *dg)
 static void output_head(struct graph *g, enum graph_logits which, float *logits)
 {
     const struct graph_weights *w = g->setup.weights;
-    const struct compute *c = &g->setup.compute;
+    const struct compute_setup *c = &g->setup.compute;
     size_t first = which == LOGITS_ALL ? 0 : g->tokens - 1, n = g->tokens - first;
     uint64_t clock = record_now_ns();
     graph_norm(g, w->final_norm);
@@ -351,6 +355,8 @@ enum status graph_pass(struct graph *g, const uint32_t *tokens, size_t n, enum t
                        enum graph_logits which, float *logits, struct diag *dg)
 {
     enum status st = check_tokens(g, tokens, n, dg);
+    if (st == ST_OK && g->failure.status != ST_OK)
+        st = diag_set(dg, g->failure.status, "%s", g->failure.text);
     if (st != ST_OK)
         return st;
     g->tokens = n;
@@ -359,8 +365,10 @@ enum status graph_pass(struct graph *g, const uint32_t *tokens, size_t n, enum t
     set_angles(g);
     for (size_t l = 0; st == ST_OK && l < g->setup.weights->model->layer_count; l++)
         st = layer_step(g, l, dg);
-    if (st != ST_OK)
+    if (st != ST_OK) {
+        g->failure = *dg;
         return st;
+    }
     if (which != LOGITS_NONE)
         output_head(g, which, logits);
     g->position += n;

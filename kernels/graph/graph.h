@@ -15,22 +15,15 @@
 #include "kernels/graph/kv_cache.h"
 #include "kernels/graph/record.h"
 
-/* Writes the experts that a token must take in a layer, top_k of them in slot order; their weights are what
- * the router gives them. False: the router decides. */
-struct route {
-    bool (*at)(void *self, size_t position, size_t layer, uint16_t *ids);
-    void *self;
-};
-
 /* Foretells the experts of `target` from the residual stream after this layer's attention: `state` is
  * tokens x hidden, `scores` tokens x experts; larger ones are likelier. */
-typedef void graph_predict_fn(void *self, const struct graph_weights *w, const struct compute *c,
-                              size_t layer, size_t target, const float *state, size_t tokens,
-                              float *scores);
+typedef void graph_predict_fn(void *self, const struct graph_weights *w,
+                              const struct compute_setup *c, size_t layer, size_t target,
+                              const float *state, size_t tokens, float *scores);
 
 struct graph_setup {
     const struct graph_weights *weights;
-    struct compute compute;
+    struct compute_setup compute;
     struct experts *experts;
     size_t context;            /* positions at most */
     size_t chunk;              /* tokens of a pass at most */
@@ -48,7 +41,7 @@ void graph_free(struct graph *g);
 
 /* Runs `n` tokens (1..chunk) that follow those before. `logits`: one row of vocabulary size for each
  * token, or only for the last one, or (NULL) none at all. ST_RANGE: a token id beyond the vocabulary, or the context is full.
- * ST_IO: an expert could not be read; nothing more can be computed then. */
+ * ST_IO: an expert could not be read; nothing more can be computed then, and each later pass says the same. */
 enum graph_logits { LOGITS_NONE, LOGITS_LAST, LOGITS_ALL };
 MUST_CHECK enum status graph_pass(struct graph *g, const uint32_t *tokens, size_t n,
                                   enum trace_phase phase, enum graph_logits which, float *logits,

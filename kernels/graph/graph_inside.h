@@ -30,6 +30,7 @@ struct graph {
     size_t scores_each;
     float *row; /* thread x widest row: a dequantised one */
     size_t row_each;
+    struct diag failure; /* of a pass that broke off: cache and state are no longer whole */
 };
 
 /* Each adds its output, or what stands in `normed` after it, to the residual stream of the pass's tokens. */

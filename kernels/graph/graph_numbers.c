@@ -1,8 +1,13 @@
 /* graph_numbers.c -- see graph_numbers.h. Keys are those of llama.cpp, "ARCH." before each. */
 #include "kernels/graph/graph_numbers.h"
 
+#include "kernels/graph/router.h"
+
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+
+#define EXPERTS_MAX 65536u /* ids have 16 bits */
 
 struct keys {
     const struct graph_weights *w;
@@ -116,12 +121,60 @@ static enum status read_gating(struct keys *k, struct graph_numbers *n)
     n->weights_scale = scale > 0 ? (float)scale : 1;
     n->groups = groups >= 1 ? (uint32_t)groups : 1;
     n->groups_used = used >= 1 ? (uint32_t)used : n->groups;
+    if (n->groups > ROUTER_CHOICE_MAX)
+        return wrong(k, "expert_group_count", "is above the 256 that the router takes");
     n->normalised = r->normalised;
     gguf_flag(k->w->file, full(k, "expert_weights_norm"), &n->normalised);
-    for (size_t l = 0; l < k->w->model->layer_count; l++)
-        if (k->w->model->layers[l].ffn.experts % n->groups)
+    for (size_t l = 0; l < k->w->model->layer_count; l++) {
+        const struct ffn *f = &k->w->model->layers[l].ffn;
+        if (f->experts % n->groups)
             return wrong(k, "expert_group_count", "must divide the number of experts");
+        if (f->experts / n->groups * n->groups_used < f->top_k)
+            return wrong(k, "expert_group_used_count", "leaves fewer experts than are chosen");
+    }
     return ST_OK;
+}
+
+/* What the importer of models allows, and the graph's buffers and ids do not. */
+static enum status check_experts(const struct keys *k, size_t layer)
+{
+    const struct model *m = k->w->model;
+    const struct ffn *f = &m->layers[layer].ffn;
+    const char *path = gguf_file_path(k->w->file, 0);
+    if (f->experts > EXPERTS_MAX || f->top_k > ROUTER_CHOICE_MAX)
+        return diag_set(k->dg, ST_UNSUPPORTED,
+                        "%s: layer %zu takes %" PRIu64 " of %" PRIu64
+                        " experts: expected at most %u of %u",
+                        path, layer, f->top_k, f->experts, ROUTER_CHOICE_MAX, EXPERTS_MAX);
+    if (f->dense_width)
+        return diag_set(k->dg, ST_UNSUPPORTED,
+                        "%s: layer %zu has routed experts and a dense feed-forward", path, layer);
+    if (f->matrices != PART_MAX)
+        return diag_set(k->dg, ST_PARSE, "%s: tensor 'blk.%zu.ffn_gate_exps.weight' is missing",
+                        path, layer);
+    if (f->expert_io_width != m->hidden)
+        return diag_set(k->dg, ST_PARSE,
+                        "%s: experts of layer %zu take %" PRIu64 " numbers in, expected %" PRIu64,
+                        path, layer, f->expert_io_width, m->hidden);
+    return ST_OK;
+}
+
+static enum status check_layers(struct keys *k, const struct graph_numbers *n)
+{
+    enum status st = ST_OK;
+    for (size_t l = 0; st == ST_OK && l < k->w->model->layer_count; l++) {
+        const struct layer *layer = &k->w->model->layers[l];
+        bool latent = k->w->recipe->latent;
+        if (layer->attention.family != (latent ? ATTENTION_MLA : ATTENTION_GQA))
+            return diag_set(k->dg, ST_PARSE, "%s: tensor 'blk.%zu.%s' is missing",
+                            gguf_file_path(k->w->file, 0), l,
+                            latent ? "attn_kv_a_mqa.weight" : "attn_q.weight");
+        if (!latent && n->rope_dims > layer->attention.head_dim)
+            st = wrong(k, "rope.dimension_count", "is above the length of a head");
+        if (st == ST_OK && layer->ffn.experts)
+            st = check_experts(k, l);
+    }
+    return st;
 }
 
 enum status graph_numbers_read(struct graph_weights *w, struct diag *dg)
@@ -137,5 +190,5 @@ enum status graph_numbers_read(struct graph_weights *w, struct diag *dg)
         st = read_rope(&k, n);
     if (st == ST_OK)
         st = read_gating(&k, n);
-    return st;
+    return st == ST_OK ? check_layers(&k, n) : st;
 }

@@ -130,19 +130,26 @@ static enum status map_arena(struct reading *r)
     return ST_OK;
 }
 
+/* `error` 0: the file ends there. */
+static enum status read_failed(const struct reading *r, const struct gguf_tensor *t,
+                               uint64_t offset, int error)
+{
+    char what[160];
+    snprintf(what, sizeof what, "cannot be read at offset %" PRIu64 ": %s", offset,
+             error ? strerror(error) : "the file ends here");
+    return tensor_wrong(r, t, ST_IO, what);
+}
+
 static enum status read_bytes(struct reading *r, const struct gguf_tensor *t, void *to,
                               uint64_t from, size_t bytes)
 {
-    const char *path = gguf_file_path(r->w->file, t->file);
     for (size_t have = 0; have < bytes;) {
         ssize_t n = pread(r->fd[t->file], (char *)to + have, bytes - have,
                           (off_t)(t->offset + from + have));
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
-            return diag_errno(r->dg, path, "cannot be read");
-        if (n == 0)
-            return tensor_wrong(r, t, ST_IO, "ends before its last byte: the file is truncated");
+        if (n <= 0)
+            return read_failed(r, t, t->offset + from + have, n < 0 ? errno : 0);
         have += (size_t)n;
     }
     posix_fadvise(r->fd[t->file], (off_t)(t->offset + from), (off_t)bytes, POSIX_FADV_DONTNEED);
@@ -285,6 +292,8 @@ static enum status read_model(struct reading *r, const char *path)
     if (st == ST_OK)
         st = read_all(r);
     assert(st != ST_OK || r->used == w->dense_bytes);
+    if (st == ST_OK)
+        st = gguf_check_unchanged(w->file, r->dg);
     return st == ST_OK ? check_complete(r) : st;
 }
 

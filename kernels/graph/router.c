@@ -3,10 +3,9 @@
 
 #include "kernels/isa/top_k.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
-
-#define TOP_K_MAX 256
 
 static float best_two(const float *score, size_t n)
 {
@@ -24,11 +23,11 @@ static float best_two(const float *score, size_t n)
 /* Leaves only the experts of the best groups. */
 static void keep_groups(const struct graph_numbers *n, float *score, size_t experts)
 {
-    float worth[TOP_K_MAX];
-    uint32_t best[TOP_K_MAX];
-    bool kept[TOP_K_MAX] = {false};
+    float worth[ROUTER_CHOICE_MAX];
+    uint32_t best[ROUTER_CHOICE_MAX];
+    bool kept[ROUTER_CHOICE_MAX] = {false};
     size_t each = experts / n->groups;
-    if (n->groups <= 1 || n->groups_used >= n->groups || n->groups > TOP_K_MAX)
+    if (n->groups <= 1 || n->groups_used >= n->groups)
         return;
     for (size_t g = 0; g < n->groups; g++)
         worth[g] = best_two(score + g * each, each);
@@ -56,7 +55,8 @@ void router_scores(const struct graph_weights *w, const struct isa *isa, size_t 
 
 void router_choose(const float *score, size_t experts, size_t count, uint16_t *ids)
 {
-    uint32_t index[TOP_K_MAX];
+    uint32_t index[ROUTER_CHOICE_MAX];
+    assert(count <= ROUTER_CHOICE_MAX);
     top_k(index, count, score, experts);
     for (size_t i = 0; i < count; i++)
         ids[i] = (uint16_t)index[i];

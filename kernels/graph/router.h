@@ -4,6 +4,9 @@
 
 #include "kernels/graph/graph_weights.h"
 
+/* Experts that one choice may have, and groups of experts: more is refused when the model is opened. */
+#define ROUTER_CHOICE_MAX 256u
+
 /* What the choice goes by: probabilities (softmax or sigmoid) plus the layer's selection bias, or the
  * logits where softmax comes after the choice. Experts of groups that are left out are -infinity
  * (DeepSeek-V3, arXiv 2412.19437, section 2.1.2: a group is worth its best two experts). `probability` becomes what the

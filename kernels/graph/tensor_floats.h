@@ -14,8 +14,9 @@ MUST_CHECK enum status tensor_floats_open(struct tensor_floats *r, const struct 
                                           struct diag *dg);
 void tensor_floats_close(struct tensor_floats *r); /* one that is all zero is fine */
 
-/* Weights first .. first + count - 1 of a tensor; both must be multiples of its format's block. Several
- * threads may read. ST_UNSUPPORTED: a format without kernels; ST_IO: cannot be read, or ends early. */
+/* Weights first .. first + count - 1 of a tensor; both must be multiples of its format's block.
+ * Several threads may read. ST_UNSUPPORTED: a format without kernels; ST_IO: cannot be read, or
+ * ends early. */
 MUST_CHECK enum status tensor_floats_read(const struct tensor_floats *r,
                                           const struct gguf_tensor *t, uint64_t first, size_t count,
                                           float *out, struct diag *dg);

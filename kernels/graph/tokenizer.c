@@ -269,11 +269,9 @@ static enum status add_text(struct encoding *e, const char *text, size_t length,
                (id = special_match(t, text + end, length - end, control)) == TOKEN_NONE)
             end++;
         enum status s = ST_OK;
-        if (end > at) {
+        if (end > at)
             s = t->sentence_piece ? add_whole(e, text + at, end - at, space, dg)
                                   : add_cut(e, text + at, end - at, dg);
-            space = false;
-        }
         if (!s && id != TOKEN_NONE) {
             s = token_list_add(e->out, id, dg);
             end += t->texts[id].length;

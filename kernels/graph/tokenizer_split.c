@@ -3,8 +3,8 @@
  * A model must see the pieces it was trained on, so the patterns are those that the models' makers
  * published in their tokenizer.json (or, for kimi-k2, tokenization_kimi.py), by the names that GGUF
  * files give them. Where those are written for an engine with set intersection (&&), they are spelt
- * here as the complement of a union. PCRE2's \s has one character more than Unicode's White_Space,
- * U+180E.
+ * here as the complement of a union. What is a letter is what PCRE2's Unicode says (10.42: Unicode
+ * 14), and its \s has one character more than Unicode's White_Space, U+180E.
  *
  * The patterns are run by the interpreter and not compiled to machine code: a prompt is short, and
  * the interpreter keeps what it must remember on the heap, so no text is too long for it.
@@ -228,7 +228,7 @@ static enum status cut(const struct split_run *run, size_t level, const char *te
     size_t done = 0;
     while (done < length) {
         bool found;
-        size_t span[2];
+        size_t span[2] = {0, 0};
         enum status s = next_match(run, level, text, length, done, &found, span, dg);
         if (!s && !found)
             return cut(run, level + 1, text + done, length - done, dg);

@@ -9,6 +9,7 @@
 #ifndef KERNELS_LOADER_LOADER_FILE_H
 #define KERNELS_LOADER_LOADER_FILE_H
 
+#include "base/file_identity.h"
 #include "base/status.h"
 #include "kernels/loader/loader_ops.h"
 
@@ -20,11 +21,8 @@ struct loader_file {
     char *path;
     int fd;
     bool direct;
-    uint32_t block_bytes; /* a power of two; the same for direct and buffered reads */
-    uint64_t bytes;       /* when opened */
-    dev_t device;
-    ino_t inode;
-    struct timespec changed;
+    uint32_t block_bytes;          /* a power of two; the same for direct and buffered reads */
+    struct file_identity identity; /* when opened */
 };
 
 /* Opens a regular file. Where O_DIRECT is refused, by open() or by a first read, the file is opened

@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/infile.h"
 #include "kernels/formats/half.h"
-#include "kernels/pack/pack_shape.h"
+#include "kernels/pack/pack_source.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -21,22 +21,6 @@ struct pack {
     char *path;
     uint64_t *offset, *checksum; /* by number of the record */
 };
-
-/* Reads a part of the file, all of it. */
-static enum status read_at(int fd, const char *path, void *to, size_t bytes, uint64_t offset,
-                           struct diag *dg)
-{
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n = pread(fd, (char *)to + done, bytes - done, (off_t)(offset + done));
-        if (n < 0)
-            return diag_errno(dg, path, "cannot be read");
-        if (n == 0)
-            return diag_set(dg, ST_PARSE, "%s: is cut short: %" PRIu64 " bytes are missing", path,
-                            (uint64_t)(bytes - done));
-        done += (size_t)n;
-    }
-    return ST_OK;
-}
 
 /* What the header says of itself; only then is it compared with the model's. */
 static enum status check_header(const struct pack *p, const uint8_t *header, uint64_t file_bytes,
@@ -103,7 +87,7 @@ static enum status read_table(struct pack *p, int fd, struct diag *dg)
     uint8_t *table = malloc(bytes), *layers = malloc(layer_bytes);
     enum status st = table && layers ? ST_OK : diag_no_memory(dg);
     if (st == ST_OK)
-        st = read_at(fd, p->path, table, bytes, at, dg);
+        st = pack_read(fd, p->path, table, bytes, at, dg);
     if (st == ST_OK && pack_load_u64(table + hashed) != hash_bytes(table, hashed))
         st = diag_set(dg, ST_PARSE, "%s: byte %" PRIu64 ": the table of records was altered",
                       p->path, at);
@@ -129,7 +113,7 @@ static enum status read_file(struct pack *p, int fd, struct diag *dg)
     uint64_t bytes = (uint64_t)info.st_size;
     memset(header, 0, sizeof header);
     size_t there = bytes < sizeof header ? (size_t)bytes : sizeof header;
-    enum status st = read_at(fd, p->path, header, there, 0, dg);
+    enum status st = pack_read(fd, p->path, header, there, 0, dg);
     if (st == ST_OK)
         st = check_header(p, header, bytes, dg);
     if (st == ST_OK)

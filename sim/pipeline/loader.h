@@ -48,6 +48,9 @@ struct loader_setup {
     uint64_t link_Bps, link_sync_ns;
     const struct storage *storage; /* the first drive: for serial_ns */
     bool shares_cores;
+    /* The thread that computes issues reads, one after another: no thread is woken for them, kernels wait until
+     * all are issued, and what lands under a kernel is seen at its end. */
+    bool caller_issues;
     uint64_t open_ns; /* per load */
     uint64_t submit_ns, complete_ns, wake_ns,
         wake_busy_ns; /* per piece; wake: per thread that was idle */

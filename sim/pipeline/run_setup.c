@@ -75,9 +75,9 @@ static enum status start_decisions(struct run *r, struct diag *dg)
     if (s->trace) {
         st = feed_new(&r->feed, s->trace, decide_batch_limit(&d), dg);
         if (st == ST_OK && s->policy->clairvoyant) {
-            st = futures_new(&r->futures, r->feed, s->scope, dg);
+            st = feed_future(&r->future, r->feed, s->scope, dg);
             if (st == ST_OK)
-                d.future = futures_list(r->futures);
+                d.future = future_list(r->future);
         }
         if (st == ST_OK && r->feed->batch_bytes_max > batch_max)
             batch_max = r->feed->batch_bytes_max;
@@ -225,7 +225,7 @@ void run_stop(struct run *r)
 {
     routing_free(r->routing);
     decide_free(r->decide);
-    futures_free(r->futures);
+    future_free(r->future);
     feed_free(r->feed);
     loader_free(r->loader);
     page_cache_free(r->page_cache);

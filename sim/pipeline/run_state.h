@@ -7,8 +7,8 @@
 #include "sim/pipeline/ledger.h"
 #include "sim/pipeline/loader.h"
 #include "sim/pipeline/pipeline.h"
-#include "sim/pipeline/timed.h"
 #include "sim/plan/placement.h"
+#include "sim/policy/timed.h"
 
 /* One expert of the present layer. */
 struct choice {
@@ -49,7 +49,7 @@ struct run {
     struct page_cache *page_cache;
     struct loader *loader;
     struct feed *feed;
-    struct futures *futures;
+    struct future *future;
     struct trace_layer *layer_bytes; /* which layers have experts, and their size */
     uint64_t *expert_bytes;
     uint32_t experts, top_k;

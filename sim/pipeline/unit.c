@@ -16,7 +16,7 @@ struct unit {
     uint32_t speed_e3;
     struct timeline *timeline;
     uint32_t lane, pass, layer;
-    uint64_t started_ns, charged_ns;
+    uint64_t started_ns, charged_ns, held_until_ns;
     struct unit_totals totals;
     struct kernel kernel;
     evq_fn *done;
@@ -92,6 +92,12 @@ void unit_charge(struct unit *u, uint64_t cpu_ns)
         return; /* what was measured has it already */
     u->charged_ns += cpu_ns;
     u->totals.serial_ns += cpu_ns;
+}
+
+void unit_hold(struct unit *u, uint64_t until_ns)
+{
+    if (!u->setup.given_ns && until_ns > u->held_until_ns)
+        u->held_until_ns = until_ns;
 }
 
 /* Operations/s of this kernel, cool. */
@@ -194,7 +200,9 @@ void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self)
         return;
     }
     u->totals.serial_ns += unit_estimate_ns(u, k);
-    uint64_t fixed = k->calls * u->setup.call_ns + k->fixed_ns;
+    uint64_t held = u->held_until_ns > u->started_ns ? u->held_until_ns - u->started_ns : 0;
+    uint64_t fixed = held + k->calls * u->setup.call_ns + k->fixed_ns;
+    u->totals.serial_ns += held;
     if (k->cached)
         after(u, fixed + measured_ns(u, k), finish);
     else if (k->bytes > 0)

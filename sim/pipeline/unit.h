@@ -54,6 +54,8 @@ void unit_mark_place(struct unit *u, uint32_t pass, uint32_t layer);
 bool unit_busy(const struct unit *u);
 /* CPU time taken from the unit's cores from now on. */
 void unit_charge(struct unit *u, uint64_t cpu_ns);
+/* No kernel starts before that instant: its thread does something else. */
+void unit_hold(struct unit *u, uint64_t until_ns);
 /* Closed-form time of a kernel that has the memory to itself. */
 uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k);
 

@@ -1,8 +1,8 @@
 /* timed.h -- a prefetcher that looks at the device: it loads a guess only while no lane has anything else to do,
  * and drops guesses whose layer has passed. Its decisions depend on time, so they are marked `timed` in
  * every result and equal no replay (DESIGN, "Decisions", tier E2). */
-#ifndef SIM_PIPELINE_TIMED_H
-#define SIM_PIPELINE_TIMED_H
+#ifndef SIM_POLICY_TIMED_H
+#define SIM_POLICY_TIMED_H
 
 #include "base/status.h"
 

@@ -1,5 +1,5 @@
 /* timed.c -- see timed.h. */
-#include "sim/pipeline/timed.h"
+#include "sim/policy/timed.h"
 
 #include <stdlib.h>
 
