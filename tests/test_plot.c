@@ -233,6 +233,7 @@ static void what_cannot_be_drawn_is_refused_with_the_reason(void **state)
         {"@ --kind tornado", EXIT_FAILED, "no columns factor_...: results of plan have them"},
         {"@ --kind roofline", EXIT_FAILED, "no column 'flop_per_token'"},
         {"none.csv", EXIT_FAILED, "none.csv: cannot be opened"},
+        {"experiments/bench-sim.yaml", EXIT_FAILED, "no results yet: memwall sweep "},
         {"@ --x bandwidth --y rate --out a.pdf", EXIT_MISUSE, "a name that ends in .svg or .png"},
         {"@ --x bandwidth --y rate --out none/a.svg", EXIT_FAILED, "none/a.svg: cannot be written"},
     };
