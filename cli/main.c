@@ -19,6 +19,7 @@ const struct command *const commands[] = {
     &command_replay,
     &command_sim,
     &command_sweep,
+    &command_plot,
     &command_trace_info,
     &command_trace_convert,
     &command_trace_generate,
