@@ -28,6 +28,7 @@ extern const struct command command_bench_sweep;
 extern const struct command command_engine_synth;
 extern const struct command command_engine_pack;
 extern const struct command command_engine_heads;
+extern const struct command command_engine_repair;
 extern const struct command command_engine_run;
 extern const struct command command_engine_bench_kernels;
 extern const struct command command_engine_bench_loader;
