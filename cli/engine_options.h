@@ -10,7 +10,7 @@
 extern const char *const io_names[], *const direct_names[], *const engine_overlap_names[],
                                                                 *const activation_names[];
 
-/* Rows for a command's option table, beside PREFETCH_OPTIONS. */
+/* Rows for a command's option table, beside PREFETCH_OPTIONS and PREFETCH_WHEN_OPTION. */
 #define ENGINE_OPTIONS                                                                              \
     {"cache", OPTION_SIZE, "SIZE", "expert cache (all that fits)", NULL, NULL, 1, 0, false},        \
         {"memory", OPTION_SIZE, "SIZE", "all memory of the run: the cache gets what is left",       \

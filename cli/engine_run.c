@@ -25,6 +25,7 @@ static const struct option options[] = {
      NULL, NULL, 0, 100000000, false},
     ENGINE_OPTIONS,
     PREFETCH_OPTIONS,
+    PREFETCH_WHEN_OPTION,
     {"temperature", OPTION_TEXT, "T", "0: always the likeliest token", "0", NULL, 0, 0, false},
     {"top-p", OPTION_TEXT, "P", "draw from the likeliest tokens that hold this share", "1", NULL, 0,
      0, false},
@@ -35,6 +36,9 @@ static const struct option options[] = {
      NULL, 0, 0, false},
     {"route", OPTION_TEXT, "TRACE", "force this recorded routing", NULL, NULL, 0, 0, false},
     {"trace-out", OPTION_TEXT, "FILE", "routing trace of the run", NULL, NULL, 0, 0, false},
+    {"decisions-out", OPTION_TEXT, "FILE",
+     "log of cache and prefetch decisions, for memwall replay --decisions", NULL, NULL, 0, 0,
+     false},
     {"tokens-out", OPTION_TEXT, "FILE", "a CSV row a pass: time, reads, hits, memory", NULL, NULL,
      0, 0, false},
     {"logits-out", OPTION_TEXT, "FILE",
@@ -170,6 +174,8 @@ static enum status save_records(struct run *r, struct diag *dg)
     enum status st = ST_OK;
     if (args_given(r->a, "trace-out"))
         st = engine_save_trace(r->engine, args_text(r->a, "trace-out"), dg);
+    if (st == ST_OK)
+        st = engine_save_decisions(r->engine, dg);
     if (st == ST_OK && args_given(r->a, "timeline"))
         st = engine_save_timeline(r->engine, args_text(r->a, "timeline"), dg);
     if (st == ST_OK && r->passes) {
@@ -212,6 +218,9 @@ static enum status plan_tokens(struct run *r, struct engine_setup *s, struct dia
     if (st == ST_OK)
         st = engine_text_prompt(&r->prompt, &r->text, r->a, dg);
     r->generate = args_given(r->a, "generate") ? args_count(r->a, "generate") : 64;
+    bool traced = r->prompt.count == 0 && !args_given(r->a, "generate");
+    s->run_prompt = r->prompt.count;
+    s->run_generate = traced ? ENGINE_AS_TRACED : r->generate;
     size_t need = r->prompt.count + r->generate;
     if (s->context == 0 && !s->route)
         s->context = need > 0 ? need : 1;
@@ -224,7 +233,8 @@ static enum status follow_route(struct run *r, struct diag *dg)
     const struct forced_route *route = engine_route(r->engine);
     if (!route || r->prompt.count > 0)
         return ST_OK;
-    size_t n = forced_route_prompt(route) ? forced_route_prompt(route) : 1;
+    size_t n, generate;
+    forced_route_run(route, &n, &generate);
     r->prompt.ids = calloc(n, sizeof *r->prompt.ids);
     if (!r->prompt.ids)
         return diag_no_memory(dg);
@@ -232,7 +242,7 @@ static enum status follow_route(struct run *r, struct diag *dg)
     for (size_t i = 0; i < n; i++)
         r->prompt.ids[i] = (uint32_t)((i * 37 + 11) % engine_weights(r->engine)->model->vocab);
     if (!args_given(r->a, "generate"))
-        r->generate = forced_route_tokens(route) > n ? forced_route_tokens(route) - n : 0;
+        r->generate = generate;
     return ST_OK;
 }
 
@@ -349,7 +359,7 @@ static enum status print_row(const struct run *r, struct diag *dg)
     report_single(rep);
     report_text(rep, w->model->name);
     report_text(rep, d->policy->name);
-    report_text(rep, d->prefetch ? d->prefetch->name : "none");
+    report_text(rep, prefetch_label(d->prefetch, experts_prefetch_timed(e)));
     report_count(rep, d->budget_bytes);
     report_count(rep, r->prompt.count);
     report_count(rep, r->generated.count);
@@ -393,6 +403,8 @@ static void say_figures(const struct run *r)
     if (c->prefetches)
         say("prefetched %" PRIu64 ": %" PRIu64 " used, %" PRIu64 " wasted", c->prefetches,
             c->prefetch_used, c->prefetch_wasted);
+    if (experts_prefetch_timed(e))
+        say("%" PRIu64 " guesses came too late", experts_stale_guesses(e));
 }
 
 static enum status finish(struct run *r, struct diag *dg)
@@ -444,6 +456,7 @@ static enum status run(struct args *a, struct diag *dg)
                              .route = args_text(a, "route"),
                              .record_trace = args_given(a, "trace-out"),
                              .record_timeline = args_given(a, "timeline"),
+                             .decisions = args_text(a, "decisions-out"),
                              .progress = on_load,
                              .progress_self = &r,
                              .on_pass = on_pass,

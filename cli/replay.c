@@ -2,6 +2,7 @@
 #include "cli/capture.h"
 #include "cli/commands.h"
 #include "cli/policy_options.h"
+#include "cli/replay_decisions.h"
 #include "cli/report.h"
 
 #include "base/progress.h"
@@ -14,10 +15,13 @@
 
 static const struct option options[] = {
     {"trace", OPTION_TEXT, "FILE", "routing trace (memwall, route_trace v1, ESFT folder)", NULL,
-     NULL, 0, 0, true},
+     NULL, 0, 0, false},
+    {"decisions", OPTION_TEXT, "FILE",
+     "instead of a trace: a run's decision log, whose every command must come again", NULL, NULL, 0,
+     0, false},
     {"policy", OPTION_TEXT, "P[,P]", "cache policies, or all; none " POLICY_NAMES, "lru", NULL, 0,
      0, false},
-    {"cache", OPTION_TEXT, "SIZE[,SIZE]", "cache budgets", NULL, NULL, 0, 0, true},
+    {"cache", OPTION_TEXT, "SIZE[,SIZE]", "cache budgets", NULL, NULL, 0, 0, false},
     {"scope", OPTION_CHOICE, "global|layer", "one cache, or an equal share a layer", "global",
      scope_names, 0, 0, false},
     {"evict", OPTION_CHOICE, "before|after",
@@ -146,7 +150,7 @@ static enum status run_all(struct report *r, const struct trace *t, struct plan_
     return st;
 }
 
-static enum status replay_command(struct args *a, struct diag *dg)
+static enum status replay_trace(struct args *a, struct diag *dg)
 {
     struct plan_of_runs p = {.setup = {.scope = (enum scope)args_count(a, "scope"),
                                        .evict = (enum evict_when)args_count(a, "evict"),
@@ -185,10 +189,22 @@ static enum status replay_command(struct args *a, struct diag *dg)
     return st;
 }
 
+static enum status replay_command(struct args *a, struct diag *dg)
+{
+    if (args_given(a, "decisions"))
+        return replay_decisions(a, args_text(a, "decisions"), dg);
+    if (!args_given(a, "trace"))
+        return diag_set(dg, ST_USAGE, "--trace FILE is required");
+    if (!args_given(a, "cache"))
+        return diag_set(dg, ST_USAGE, "--cache SIZE[,SIZE] is required");
+    return replay_trace(a, dg);
+}
+
 const struct command command_replay = {
     .name = "replay",
     .summary = "cache policies over a recorded trace: hits and bytes, no time",
-    .usage = "--trace FILE --cache SIZE[,SIZE] [--policy P[,P]] [--scope global|layer]",
+    .usage = "--trace FILE --cache SIZE[,SIZE] [--policy P[,P]] [--scope global|layer], or "
+             "--decisions FILE",
     .example = "memwall replay --trace tests/data/demo.trace.csv --policy lru,s3fifo,belady "
                "--cache 1GiB,4GiB",
     .options = options,

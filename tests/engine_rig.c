@@ -8,6 +8,9 @@ static enum status make_experts(struct engine_rig *r, struct diag *dg)
     struct experts_setup s = {
         .weights = r->weights,
         .decide = r->decide,
+        .foreseen = {r->route, r->prompt, r->steps},
+        .prefetch_timed = r->prefetch_timed,
+        .decisions_path = r->decisions,
         .pack_path = r->pack,
         .loader = {.backend = r->backend, .depth = 8, .ops = r->ops},
         .direct = !r->buffered,

@@ -11,10 +11,13 @@ struct engine_rig {
     bool activations_f32, serial, buffered;
     enum loader_backend_kind backend;
     struct decide_setup decide; /* budget 0: all experts */
+    bool prefetch_timed;
+    const char *decisions; /* path of a decision log */
     size_t predict_distance;
     bool trace; /* keep a routing trace */
     const struct loader_ops *ops;
     struct route route;
+    size_t prompt, steps; /* how the run will be, for what knows the future */
     /* what is opened */
     struct graph_weights *weights;
     struct workers *workers;

@@ -109,7 +109,7 @@ static void attend_heads(void *context, size_t begin, size_t end, size_t thread)
 static void attend_gqa(struct graph *g, size_t layer)
 {
     const struct layer_weights *w = &g->setup.weights->layers[layer];
-    const struct compute *c = &g->setup.compute;
+    const struct compute_setup *c = &g->setup.compute;
     struct heads_step s = {g, w, shape_of(g, layer), &g->kv->layer[layer], w->sinks};
     struct activations x = input_view(&g->normed, 0, g->tokens, c);
     struct product list[] = {{&w->q, x, g->q, w->q.weights.rows},
@@ -231,7 +231,7 @@ static void attend_latents(void *context, size_t begin, size_t end, size_t threa
 /* Queries by two matrices with a norm between them, where the model has a query rank. */
 static void low_rank_queries(struct graph *g, const struct layer_weights *w)
 {
-    const struct compute *c = &g->setup.compute;
+    const struct compute_setup *c = &g->setup.compute;
     size_t rank = w->q_a.weights.rows;
     g->q_low.cols = rank;
     product_run(c, &w->q_a, &g->normed, g->tokens, g->q_low.values);
@@ -245,7 +245,7 @@ static void low_rank_queries(struct graph *g, const struct layer_weights *w)
 static void attend_mla(struct graph *g, size_t layer)
 {
     const struct layer_weights *w = &g->setup.weights->layers[layer];
-    const struct compute *c = &g->setup.compute;
+    const struct compute_setup *c = &g->setup.compute;
     struct heads_step s = {g, w, shape_of(g, layer), &g->kv->layer[layer], NULL};
     if (w->q_b.weights.rows)
         low_rank_queries(g, w);

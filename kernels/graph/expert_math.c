@@ -7,7 +7,7 @@
 /* Rows below which gating is not worth a fork. */
 #define FEW_ROWS 8
 
-enum status expert_math_new(struct expert_math *m, const struct compute *c,
+enum status expert_math_new(struct expert_math *m, const struct compute_setup *c,
                             enum expert_activation activation, size_t hidden, size_t width_max,
                             size_t rows_max, size_t jobs_max, struct diag *dg)
 {

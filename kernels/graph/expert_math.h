@@ -10,7 +10,7 @@
 #include "models/model.h"
 
 struct expert_math {
-    const struct compute *compute;
+    const struct compute_setup *compute;
     enum expert_activation activation;
     size_t hidden, jobs_max;
     struct product *product;
@@ -27,7 +27,7 @@ struct expert_job {
 };
 
 /* For at most `jobs_max` experts at once, `rows_max` rows, experts up to `width_max` wide. After a failure too, free it. */
-MUST_CHECK enum status expert_math_new(struct expert_math *m, const struct compute *c,
+MUST_CHECK enum status expert_math_new(struct expert_math *m, const struct compute_setup *c,
                                        enum expert_activation activation, size_t hidden,
                                        size_t width_max, size_t rows_max, size_t jobs_max,
                                        struct diag *dg);

@@ -100,6 +100,8 @@ static void note_read(struct expert_slots *s, const struct expert_slot *slot,
 {
     struct record *r = s->record;
     r->sums.reads++;
+    if (!slot->prefetched && report->landed_ns > s->demand_landed_ns)
+        s->demand_landed_ns = report->landed_ns;
     r->sums.payload_bytes += report->payload_bytes;
     r->sums.device_bytes += report->device_bytes;
     timeline_span(
@@ -132,6 +134,7 @@ enum status expert_slots_settle(struct expert_slots *s, uint32_t slot, struct di
     enum status st = loader_io_wait(s->io, x->ticket, &report, dg);
     x->pending = false;
     forget_pending(s, slot);
+    decision_log_landed(s->log, x->key);
     if (st == ST_OK) {
         note_read(s, x, &report);
         st = expert_source_check(s->source, x->key / s->experts, x->key % s->experts,

@@ -3,6 +3,7 @@
 
 #include "kernels/graph/expert_math.h"
 #include "kernels/graph/expert_slots.h"
+#include "sim/policy/timed.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -20,6 +21,10 @@ struct experts {
     struct expert_source source;
     struct expert_slots slots;
     struct decide *decide;
+    struct decision_log *log;   /* NULL: none */
+    struct timed_queue guesses; /* of a timed prefetcher */
+    struct foreseen *foreseen;  /* NULL: nothing is known ahead */
+    uint32_t pass, layer;       /* of the last choice */
     size_t chunk, hidden, width_max, rows_max;
     struct choice *choice;
     uint32_t choices;
@@ -31,6 +36,7 @@ struct experts {
     struct expert_job *job;
     struct input in; /* rows: the token's state */
     struct expert_math math;
+    uint64_t chosen_ns; /* when the present layer's choice came */
 };
 
 /* ---- set-up ---- */
@@ -68,6 +74,23 @@ static void shape_decisions(struct experts *e)
             e->width_max = ffn_of(e, l)->expert_width;
 }
 
+static bool knows_future(const struct experts *e)
+{
+    const struct decide_setup *d = &e->setup.decide;
+    return d->policy->clairvoyant || (d->prefetch && d->prefetch->needs_future);
+}
+
+static enum status look_ahead(struct experts *e, struct diag *dg)
+{
+    if (!knows_future(e))
+        return ST_OK;
+    enum status st = foreseen_new(&e->foreseen, &e->setup.foreseen, e->setup.weights->model,
+                                  e->chunk, e->setup.decide.scope, dg);
+    if (st == ST_OK)
+        e->setup.decide.future = foreseen_future(e->foreseen);
+    return st;
+}
+
 static enum status decisions_new(struct experts *e, struct diag *dg)
 {
     uint64_t limit = decide_batch_limit(&e->setup.decide);
@@ -75,7 +98,16 @@ static enum status decisions_new(struct experts *e, struct diag *dg)
     while (e->chunk > 1 && union_bytes(e, e->chunk) > limit)
         e->chunk--;
     e->rows_max = e->chunk * model_top_k(e->setup.weights->model);
-    return decide_new(&e->decide, &e->setup.decide, union_bytes(e, e->chunk), dg);
+    uint64_t most = union_bytes(e, e->chunk);
+    enum status st = look_ahead(e, dg);
+    if (st == ST_OK)
+        st = decide_new(&e->decide, &e->setup.decide, most, dg);
+    if (st == ST_OK && e->setup.prefetch_timed)
+        st = timed_init(&e->guesses, 4 * e->setup.decide.experts, dg);
+    if (st == ST_OK && e->setup.decisions_path)
+        st = decision_log_open(&e->log, e->setup.decisions_path, &e->setup.decide, most,
+                               e->setup.prefetch_timed, dg);
+    return st;
 }
 
 /* What may be members beyond the budget: a batch and what is foretold, where nothing is evicted before. */
@@ -88,6 +120,20 @@ static uint64_t reserve_bytes(const struct experts *e)
     before.evict = EVICT_BEFORE;
     before.scope = SCOPE_GLOBAL;
     return decide_minimum_bytes(&before, union_bytes(e, e->chunk));
+}
+
+enum status experts_measure(struct experts_need *out, const struct experts_setup *s,
+                            struct diag *dg)
+{
+    struct experts e = {.setup = *s, .chunk = s->chunk};
+    enum status st = expert_source_open(&e.source, s->weights, s->pack_path, dg);
+    if (st != ST_OK)
+        return st;
+    shape_decisions(&e);
+    *out = (struct experts_need){decide_minimum_bytes(&e.setup.decide, union_bytes(&e, 1)),
+                                 reserve_bytes(&e)};
+    expert_source_close(&e.source);
+    return ST_OK;
 }
 
 static enum status buffers_new(struct experts *e, struct diag *dg)
@@ -124,6 +170,7 @@ enum status experts_new(struct experts **out, const struct experts_setup *s, str
         if (st == ST_OK)
             st = expert_slots_new(&e->slots, &e->source, &e->setup.loader, s->direct,
                                   e->setup.decide.budget_bytes, reserve_bytes(e), s->record, dg);
+        e->slots.log = e->log;
         if (st == ST_OK)
             st = buffers_new(e, dg);
     } else {
@@ -142,6 +189,9 @@ void experts_free(struct experts *e)
     if (!e)
         return;
     expert_slots_free(&e->slots);
+    decision_log_abandon(e->log);
+    foreseen_free(e->foreseen);
+    timed_free(&e->guesses);
     decide_free(e->decide);
     expert_source_close(&e->source);
     input_free(&e->in);
@@ -193,26 +243,68 @@ static void find_slots(struct experts *e, uint32_t layer)
     }
 }
 
+/* The oracle's guess, at the place where replay has it. */
+static enum status predict_known(struct experts *e, struct diag *dg)
+{
+    const struct decide_setup *d = &e->setup.decide;
+    uint32_t target;
+    size_t n;
+    if (!d->prefetch || !d->prefetch->needs_future)
+        return ST_OK;
+    const uint16_t *ids = foreseen_ahead(e->foreseen, d->prefetch_distance, &target, &n);
+    return ids ? experts_predict(e, e->pass, e->layer, target, ids, n, dg) : ST_OK;
+}
+
 enum status experts_choose(struct experts *e, uint32_t pass, uint32_t layer, const uint16_t *ids,
                            size_t tokens, struct diag *dg)
 {
     size_t n = tokens * ffn_of(e, layer)->top_k, count;
     assert(n <= e->rows_max);
-    e->slots.pass = pass;
+    e->slots.pass = e->pass = pass;
+    e->chosen_ns = record_now_ns();
+    e->layer = layer;
+    enum status st = e->foreseen ? foreseen_step(e->foreseen, layer, ids, n, dg) : ST_OK;
+    if (st != ST_OK)
+        return st;
     list_choices(e, ids, n);
     const struct decision *d = decide_batch(e->decide, pass, layer, ids, n, &count);
-    enum status st = expert_slots_execute(&e->slots, d, count, dg);
+    decision_log_batch(e->log, pass, layer, ids, n, d, count);
+    st = expert_slots_execute(&e->slots, d, count, dg);
     if (st == ST_OK)
         find_slots(e, layer);
+    return st == ST_OK ? predict_known(e, dg) : st;
+}
+
+static enum status prefetch(struct experts *e, uint32_t target, const uint16_t *ids, size_t n,
+                            struct diag *dg)
+{
+    size_t count;
+    const struct decision *d =
+        decide_predict(e->decide, e->pass, e->layer, target, ids, NULL, n, &count);
+    decision_log_predict(e->log, e->pass, e->layer, target, ids, n, d, count);
+    return expert_slots_execute(&e->slots, d, count, dg);
+}
+
+enum status experts_poll(struct experts *e, uint32_t pass, uint32_t layer, struct diag *dg)
+{
+    struct timed_guess g;
+    if (!e->decide || !e->setup.prefetch_timed)
+        return ST_OK;
+    enum status st = expert_slots_poll(&e->slots, dg);
+    while (st == ST_OK && e->slots.pending_count == 0 && timed_take(&e->guesses, pass, layer, &g))
+        st = prefetch(e, g.target, &g.expert, 1, dg);
     return st;
 }
 
 enum status experts_predict(struct experts *e, uint32_t pass, uint32_t layer, uint32_t target,
                             const uint16_t *ids, size_t n, struct diag *dg)
 {
-    size_t count;
-    const struct decision *d = decide_predict(e->decide, pass, layer, target, ids, NULL, n, &count);
-    return expert_slots_execute(&e->slots, d, count, dg);
+    assert(pass == e->pass && layer == e->layer);
+    if (!e->setup.prefetch_timed)
+        return prefetch(e, target, ids, n, dg);
+    for (size_t i = 0; i < n && i < e->setup.decide.prefetch_experts_max; i++)
+        timed_add(&e->guesses, &(struct timed_guess){pass, layer, target, ids[i]});
+    return experts_poll(e, pass, layer, dg);
 }
 
 /* ---- computing ---- */
@@ -313,21 +405,36 @@ static void combine(const struct experts *e, const float *weights, size_t tokens
     }
 }
 
+/* What this layer's reads took since the choice, and the longer of that and its experts: what perfect overlap would
+ * take. */
+static void note_overlap(struct experts *e, uint64_t expert_ns)
+{
+    struct record_sums *sums = &e->setup.record->sums;
+    uint64_t landed = e->slots.demand_landed_ns;
+    uint64_t span = landed > e->chosen_ns ? landed - e->chosen_ns : 0;
+    sums->read_span_ns += span;
+    sums->overlap_ns += span > expert_ns ? span : expert_ns;
+}
+
 enum status experts_compute(struct experts *e, uint32_t pass, uint32_t layer, const float *weights,
                             const struct input *x, size_t tokens, float *out, struct diag *dg)
 {
     struct record *r = e->setup.record;
     size_t top_k = ffn_of(e, layer)->top_k;
-    uint64_t clock = record_now_ns();
+    uint64_t clock = record_now_ns(), before = r->sums.operation_ns[OPERATION_EXPERT];
     enum status st = ST_OK;
     gather(e, x, tokens, top_k);
     if (!e->setup.overlap) {
+        r->sums.stalls += e->slots.pending_count > 0;
         st = settle_all(e, dg);
         clock = record_operation(r, OPERATION_STALL, pass, layer, clock);
     }
     for (uint32_t left = e->choices, n, waiting; st == ST_OK && left > 0; left -= n) {
         st = find_ready(e, &n, &waiting, dg);
+        if (st == ST_OK && n > 0)
+            st = experts_poll(e, pass, layer, dg);
         if (st == ST_OK && n == 0) {
+            r->sums.stalls++;
             loader_io_wait_any(e->slots.io, e->ticket, waiting);
             clock = record_operation(r, OPERATION_STALL, pass, layer, clock);
         } else if (st == ST_OK) {
@@ -337,6 +444,7 @@ enum status experts_compute(struct experts *e, uint32_t pass, uint32_t layer, co
     }
     if (st == ST_OK)
         combine(e, weights, tokens, top_k, out);
+    note_overlap(e, r->sums.operation_ns[OPERATION_EXPERT] - before);
     return st;
 }
 
@@ -344,8 +452,11 @@ enum status experts_layer_end(struct experts *e, uint32_t pass, uint32_t layer, 
 {
     size_t count;
     const struct decision *d = decide_layer_end(e->decide, pass, layer, &count);
+    decision_log_layer_end(e->log, pass, layer, d, count);
     enum status st = expert_slots_execute(&e->slots, d, count, dg);
-    return st == ST_OK ? expert_slots_poll(&e->slots, dg) : st;
+    if (st == ST_OK)
+        st = expert_slots_poll(&e->slots, dg);
+    return st == ST_OK ? experts_poll(e, pass, layer, dg) : st;
 }
 
 /* ---- what there is ---- */
@@ -364,6 +475,23 @@ const struct decide_counts *experts_counts(const struct experts *e)
 {
     static const struct decide_counts none;
     return e->decide ? decide_counts(e->decide) : &none;
+}
+
+bool experts_prefetch_timed(const struct experts *e)
+{
+    return e->setup.prefetch_timed;
+}
+
+uint64_t experts_stale_guesses(const struct experts *e)
+{
+    return e->guesses.dropped;
+}
+
+enum status experts_save_decisions(struct experts *e, struct diag *dg)
+{
+    struct decision_log *log = e->log;
+    e->log = e->slots.log = NULL;
+    return log ? decision_log_close(log, experts_counts(e)->command_hash, dg) : ST_OK;
 }
 
 const struct decide_layer *experts_by_layer(const struct experts *e)

@@ -4,7 +4,7 @@
 static void gated(struct graph *g, const struct matrix *gate, const struct matrix *up,
                   const struct matrix *down)
 {
-    const struct compute *c = &g->setup.compute;
+    const struct compute_setup *c = &g->setup.compute;
     size_t width = gate->weights.rows;
     struct activations x = input_view(&g->normed, 0, g->tokens, c);
     struct product list[] = {{gate, x, g->gate, width}, {up, x, g->up, width}};
@@ -26,7 +26,7 @@ void feed_forward_dense(struct graph *g, size_t layer)
 void feed_forward_shared(struct graph *g, size_t layer)
 {
     const struct layer_weights *w = &g->setup.weights->layers[layer];
-    const struct compute *c = &g->setup.compute;
+    const struct compute_setup *c = &g->setup.compute;
     size_t hidden = g->normed.cols;
     gated(g, &w->shared_gate, &w->shared_up, &w->shared_down);
     if (!w->shared_router.weights.rows)

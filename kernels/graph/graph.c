@@ -316,7 +316,10 @@ static enum status layer_step(struct graph *g, size_t layer, struct diag *dg)
     if (!routed)
         feed_forward_dense(g, layer);
     record_operation(g->setup.record, OPERATION_FIXED, g->pass, (uint32_t)layer, clock);
-    return routed ? experts_step(g, layer, dg) : ST_OK;
+    if (!routed)
+        return ST_OK;
+    enum status st = experts_poll(g->setup.experts, g->pass, (uint32_t)layer, dg);
+    return st == ST_OK ? experts_step(g, layer, dg) : st;
 }
 
 /* ---- the pass ---- */
@@ -324,7 +327,7 @@ static enum status layer_step(struct graph *g, size_t layer, struct diag *dg)
 static void output_head(struct graph *g, enum graph_logits which, float *logits)
 {
     const struct graph_weights *w = g->setup.weights;
-    const struct compute *c = &g->setup.compute;
+    const struct compute_setup *c = &g->setup.compute;
     size_t first = which == LOGITS_ALL ? 0 : g->tokens - 1, n = g->tokens - first;
     uint64_t clock = record_now_ns();
     graph_norm(g, w->final_norm);

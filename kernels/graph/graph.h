@@ -15,22 +15,15 @@
 #include "kernels/graph/kv_cache.h"
 #include "kernels/graph/record.h"
 
-/* Writes the experts that a token must take in a layer, top_k of them in slot order; their weights are what
- * the router gives them. False: the router decides. */
-struct route {
-    bool (*at)(void *self, size_t position, size_t layer, uint16_t *ids);
-    void *self;
-};
-
 /* Foretells the experts of `target` from the residual stream after this layer's attention: `state` is
  * tokens x hidden, `scores` tokens x experts; larger ones are likelier. */
-typedef void graph_predict_fn(void *self, const struct graph_weights *w, const struct compute *c,
-                              size_t layer, size_t target, const float *state, size_t tokens,
-                              float *scores);
+typedef void graph_predict_fn(void *self, const struct graph_weights *w,
+                              const struct compute_setup *c, size_t layer, size_t target,
+                              const float *state, size_t tokens, float *scores);
 
 struct graph_setup {
     const struct graph_weights *weights;
-    struct compute compute;
+    struct compute_setup compute;
     struct experts *experts;
     size_t context;            /* positions at most */
     size_t chunk;              /* tokens of a pass at most */

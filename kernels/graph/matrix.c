@@ -38,7 +38,7 @@ void input_free(struct input *in)
 
 struct quantising {
     struct input *in;
-    const struct compute *c;
+    const struct compute_setup *c;
     size_t first;
 };
 
@@ -51,7 +51,7 @@ static void quantise_tokens(void *context, size_t begin, size_t end, size_t thre
                             q->in->values + t * q->in->cols, q->in->cols);
 }
 
-void input_ready(struct input *in, size_t begin, size_t count, const struct compute *c)
+void input_ready(struct input *in, size_t begin, size_t count, const struct compute_setup *c)
 {
     assert(begin + count <= in->tokens_max);
     if (c->activations_f32)
@@ -72,7 +72,7 @@ void input_copy(struct input *in, size_t to, const struct input *other, size_t f
 }
 
 struct activations input_view(const struct input *in, size_t begin, size_t count,
-                              const struct compute *c)
+                              const struct compute_setup *c)
 {
     return (struct activations){
         .tokens = count,
@@ -85,7 +85,8 @@ struct activations input_view(const struct input *in, size_t begin, size_t count
 
 /* Adds scale * up (down x) to rows begin..end-1. `down x` is short, so every share computes it anew rather
  * than wait for one that does. */
-static void add_low_rank(const struct compute *c, const struct product *p, size_t begin, size_t end)
+static void add_low_rank(const struct compute_setup *c, const struct product *p, size_t begin,
+                         size_t end)
 {
     const struct low_rank *a = p->matrix->adapter;
     size_t cols = p->matrix->weights.cols;
@@ -100,7 +101,8 @@ static void add_low_rank(const struct compute *c, const struct product *p, size_
     }
 }
 
-static void product_rows(const struct compute *c, const struct product *p, size_t begin, size_t end)
+static void product_rows(const struct compute_setup *c, const struct product *p, size_t begin,
+                         size_t end)
 {
     const struct matrix *m = p->matrix;
     isa_product(c->isa, p->y, p->y_stride, &m->weights, &p->x, begin, end);
@@ -112,7 +114,7 @@ static void product_rows(const struct compute *c, const struct product *p, size_
 }
 
 struct products {
-    const struct compute *c;
+    const struct compute_setup *c;
     const struct product *list;
     size_t count;
 };
@@ -136,7 +138,7 @@ static void products_share(void *context, size_t begin, size_t end, size_t threa
     }
 }
 
-void products_run(const struct compute *c, const struct product *list, size_t count)
+void products_run(const struct compute_setup *c, const struct product *list, size_t count)
 {
     struct products p = {c, list, count};
     size_t units = 0;
@@ -148,7 +150,7 @@ void products_run(const struct compute *c, const struct product *list, size_t co
         c->watch(c->watch_self, &list[i]);
 }
 
-void product_run(const struct compute *c, const struct matrix *m, const struct input *in,
+void product_run(const struct compute_setup *c, const struct matrix *m, const struct input *in,
                  size_t tokens, float *y)
 {
     struct product p = {m, input_view(in, 0, tokens, c), y, m->weights.rows};

@@ -35,7 +35,7 @@ struct product;
 typedef void product_watch_fn(void *self, const struct product *p);
 
 /* Who computes, and in what precision. */
-struct compute {
+struct compute_setup {
     const struct isa *isa;
     struct workers *workers;
     bool activations_f32;    /* else 8 bits, for weights that are quantised */
@@ -53,12 +53,12 @@ struct input {
 MUST_CHECK enum status input_new(struct input *in, size_t cols, size_t tokens_max, struct diag *dg);
 void input_free(struct input *in);
 /* Values of tokens begin..begin+count-1 are there: makes their 8-bit form. */
-void input_ready(struct input *in, size_t begin, size_t count, const struct compute *c);
+void input_ready(struct input *in, size_t begin, size_t count, const struct compute_setup *c);
 /* Token `to` of one becomes token `from` of the other, which is ready; both have the same cols. */
 void input_copy(struct input *in, size_t to, const struct input *other, size_t from);
 /* Tokens begin..begin+count-1 of it. */
 struct activations input_view(const struct input *in, size_t begin, size_t count,
-                              const struct compute *c);
+                              const struct compute_setup *c);
 
 struct product {
     const struct matrix *matrix;
@@ -68,9 +68,9 @@ struct product {
 };
 
 /* y = W x, plus bias and adapter where the matrix has them. The ys must not overlap. */
-void products_run(const struct compute *c, const struct product *list, size_t count);
+void products_run(const struct compute_setup *c, const struct product *list, size_t count);
 /* The same for one matrix and the first tokens of a ready input: y is tokens x rows. */
-void product_run(const struct compute *c, const struct matrix *m, const struct input *in,
+void product_run(const struct compute_setup *c, const struct matrix *m, const struct input *in,
                  size_t tokens, float *y);
 
 #endif

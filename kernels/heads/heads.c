@@ -112,7 +112,7 @@ static const struct head *find_head(const struct heads *h, size_t source)
     return NULL;
 }
 
-void heads_predict(void *self, const struct graph_weights *w, const struct compute *c, size_t layer,
+void heads_predict(void *self, const struct graph_weights *w, const struct compute_setup *c, size_t layer,
                    size_t target, const float *state, size_t tokens, float *scores)
 {
     struct heads *h = self;
@@ -141,7 +141,7 @@ static uint64_t common(const uint16_t *a, const uint16_t *b, size_t n)
     return count;
 }
 
-static void measure_token(struct heads *h, const struct recording *r, const struct compute *c,
+static void measure_token(struct heads *h, const struct recording *r, const struct compute_setup *c,
                           size_t source, size_t token, float *buffer, struct heads_recall *out)
 {
     const struct recorded_layer *l = &r->layer[source];
@@ -157,7 +157,7 @@ static void measure_token(struct heads *h, const struct recording *r, const stru
     out->found += common(chosen, named, l->top_k);
 }
 
-enum status heads_measure(struct heads *h, const struct recording *r, const struct compute *c,
+enum status heads_measure(struct heads *h, const struct recording *r, const struct compute_setup *c,
                           size_t source, struct heads_recall *out, struct diag *dg)
 {
     float *buffer = malloc((r->hidden + r->layer[source].experts) * sizeof *buffer);

@@ -11,7 +11,7 @@
 struct fitting {
     struct heads *heads;
     const struct recording *r;
-    const struct compute *c;
+    const struct compute_setup *c;
     size_t examples;     /* tokens that are not held out */
     size_t first;        /* head of those that are fitted side by side */
     enum status *status; /* by head */
@@ -170,7 +170,7 @@ static enum status fit_all(struct fitting *f, graph_progress_fn *progress, void 
     return ST_OK;
 }
 
-static enum status measure_all(struct heads *h, const struct recording *r, const struct compute *c,
+static enum status measure_all(struct heads *h, const struct recording *r, const struct compute_setup *c,
                                struct diag *dg)
 {
     enum status st = ST_OK;
@@ -193,7 +193,7 @@ static size_t count_examples(const struct recording *r)
     return n;
 }
 
-enum status heads_fit(struct heads **out, const struct recording *r, const struct compute *c,
+enum status heads_fit(struct heads **out, const struct recording *r, const struct compute_setup *c,
                       double ridge, graph_progress_fn *progress, void *progress_self,
                       struct diag *dg)
 {

@@ -19,13 +19,13 @@ static void keep_halves(uint16_t *to, const float *from, size_t n)
 
 /* The guess that needs no training: what the target's router says to this state. Also the graph's
  * answer. */
-static void record_state(void *self, const struct graph_weights *w, const struct compute *c,
+static void record_state(void *self, const struct graph_weights *w, const struct compute_setup *c,
                          size_t layer, size_t target, const float *state, size_t tokens,
                          float *scores)
 {
     struct recording *r = self;
     struct recorded_layer *l = &r->layer[layer];
-    struct compute unwatched = *c;
+    struct compute_setup unwatched = *c;
     size_t hidden = r->hidden;
     float epsilon = w->numbers.epsilon;
     unwatched.watch = NULL;
