@@ -29,6 +29,7 @@ extern const struct command command_bench_sweep;
 extern const struct command command_engine_synth;
 extern const struct command command_engine_pack;
 extern const struct command command_engine_heads;
+extern const struct command command_engine_repair;
 extern const struct command command_engine_run;
 extern const struct command command_calibrate;
 extern const struct command command_validate_measured;

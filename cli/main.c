@@ -41,6 +41,7 @@ const struct command *const commands[] = {
     &command_engine_synth,
     &command_engine_pack,
     &command_engine_heads,
+    &command_engine_repair,
     &command_engine_run,
     &command_calibrate,
     &command_engine_bench_kernels,
