@@ -1,6 +1,6 @@
 /* calibration_write.c -- a calibration as a device description. Every value says whether it was measured or fitted, and how
  * far its repeats were apart. */
-#include "validate/calibrate.h"
+#include "validate/calibration.h"
 
 #include "base/yaml.h"
 #include "devices/fit.h"

@@ -1,5 +1,5 @@
-/* calibrate.c -- see calibrate.h. */
-#include "validate/calibrate.h"
+/* calibration.c -- see calibration.h. */
+#include "validate/calibration.h"
 
 #include <stdio.h>
 #include <stdlib.h>

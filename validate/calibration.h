@@ -1,10 +1,10 @@
-/* calibrate.h -- this machine, measured: a device description whose every figure was measured or fitted here.
+/* calibration.h -- this machine, measured: a device description whose every figure was measured or fitted here.
  *
  * With the model whose runs are to be foretold, since its sizes of experts and matrices, its file and the engine
  * are what matters: bursts of reads out of that file, kernels on its matrices, and a run with everything resident. Nothing
  * of a run under a small cache is looked at, so such runs stay to be predicted. */
-#ifndef VALIDATE_CALIBRATE_H
-#define VALIDATE_CALIBRATE_H
+#ifndef VALIDATE_CALIBRATION_H
+#define VALIDATE_CALIBRATION_H
 
 #include "validate/measure_engine.h"
 #include "validate/measure_kernels.h"
