@@ -19,6 +19,7 @@ const struct command *const commands[] = {
     &command_replay,
     &command_sim,
     &command_sweep,
+    &command_plot,
     &command_trace_info,
     &command_trace_convert,
     &command_trace_generate,
@@ -32,6 +33,7 @@ const struct command *const commands[] = {
     &command_device_fit,
     &command_validate_published,
     &command_validate_measured,
+    &command_validate_diff,
     &command_bench_replay,
     &command_bench_read,
     &command_bench_sim,
@@ -39,10 +41,12 @@ const struct command *const commands[] = {
     &command_engine_synth,
     &command_engine_pack,
     &command_engine_heads,
+    &command_engine_repair,
     &command_engine_run,
     &command_calibrate,
     &command_engine_bench_kernels,
     &command_engine_bench_loader,
+    &command_engine_bench_decode,
     NULL,
 };
 /* clang-format on */

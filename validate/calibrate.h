@@ -32,8 +32,8 @@ struct calibration_threads {
     double memory_Bps, peak_ops;
     struct kernel_line expert, dense[FORMAT_COUNT];
     size_t dense_count;
-    struct engine_costs engine;
-    double layer_overhead_ns, token_overhead_ns; /* what is left of the engine's times */
+    struct engine_costs engine, waiting;                  /* everything resident; nothing kept */
+    double layer_overhead_ns, token_overhead_ns, wake_ns; /* what is left of the engine's times */
 };
 
 struct calibration {

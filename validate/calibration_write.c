@@ -62,8 +62,8 @@ static void write_host(FILE *f, const struct calibration *c, const struct calibr
     line(f, "  submit", c->costs.submit_ns, DIM_TIME, "measured",
          "time of the issuing thread a read", 0.2);
     line(f, "  complete", 0, DIM_TIME, "measured", "within the burst's own time", 0);
-    line(f, "  wake", c->costs.wake_ns, DIM_TIME, "measured",
-         "one expert: sleeping until it is there beside looking for it", 0.3);
+    line(f, "  wake", t->wake_ns, DIM_TIME, "measured",
+         "sleeping on a read, and what kernels take longer after it", 0.3);
     line(f, "  wake_busy", 0, DIM_TIME, "measured", "nobody is woken: the caller looks", 0);
     line(f, "  layer_overhead", t->layer_overhead_ns, DIM_TIME, "fitted",
          "a run with everything resident, without the bytes of its products", t->engine.spread);

@@ -26,6 +26,19 @@ struct engine {
 
 #define SLACK_SHARE 64
 
+static struct foreseen_setup foreseen_of(const struct engine *e)
+{
+    const struct engine_setup *s = &e->setup;
+    size_t prompt = 0, generate = 0;
+    if (e->route)
+        forced_route_run(e->route, &prompt, &generate);
+    if (s->run_prompt)
+        prompt = s->run_prompt;
+    if (s->run_generate != ENGINE_AS_TRACED)
+        generate = s->run_generate;
+    return (struct foreseen_setup){forced_route_of(e->route), prompt, generate ? generate - 1 : 0};
+}
+
 static struct experts_setup experts_setup_of(struct engine *e)
 {
     const struct engine_setup *s = &e->setup;
@@ -33,6 +46,7 @@ static struct experts_setup experts_setup_of(struct engine *e)
         .weights = e->weights,
         .compute = e->compute,
         .decide = s->decide,
+        .foreseen = foreseen_of(e),
         .prefetch_timed = s->prefetch_timed,
         .decisions_path = s->decisions,
         .pack_path = s->pack,
@@ -222,6 +236,9 @@ static void sums_since(struct record_sums *p, const struct record_sums *now,
     SINCE(payload_bytes);
     SINCE(device_bytes);
     SINCE(reads);
+    SINCE(stalls);
+    SINCE(read_span_ns);
+    SINCE(overlap_ns);
 }
 
 static void counts_since(struct decide_counts *p, const struct decide_counts *now,
