@@ -38,7 +38,7 @@ struct repair_setup {
     size_t rank;                   /* 1..LOW_RANK_MAX */
     bool f32;                      /* numbers of the adapter; else F16 */
     const struct moments *moments; /* or NULL */
-    const struct compute *compute;
+    const struct compute_setup *compute;
     repair_row_fn *row; /* told of each tensor when it is done; or NULL */
     void *row_self;
     graph_progress_fn *progress; /* told weights; or NULL */
