@@ -10,18 +10,22 @@ enum part { DENSE, EXPERT, SHARED, HEAD, WALL, PARTS };
 struct timing {
     double *sample[PARTS];
     size_t count, room;
-    bool counting;
+    bool counting, resident;
+    uint64_t reads, stalls;
 };
 
 static void on_pass(void *self, const struct engine_pass *p)
 {
     struct timing *t = self;
-    if (!t->counting || p->phase != PHASE_DECODE || p->counts.misses > 0 || t->count == t->room)
+    if (!t->counting || p->phase != PHASE_DECODE || (t->resident && p->counts.misses > 0) ||
+        t->count == t->room)
         return;
     const uint64_t *ns = p->sums.operation_ns;
     uint64_t apart =
         ns[OPERATION_EXPERT] + ns[OPERATION_SHARED] + ns[OPERATION_HEAD] + ns[OPERATION_STALL];
     size_t i = t->count++;
+    t->reads += p->sums.reads;
+    t->stalls += p->sums.stalls;
     t->sample[DENSE][i] = (double)(p->wall_ns > apart ? p->wall_ns - apart : 0);
     t->sample[EXPERT][i] = (double)ns[OPERATION_EXPERT];
     t->sample[SHARED][i] = (double)ns[OPERATION_SHARED];
@@ -52,6 +56,10 @@ static void summarise(struct engine_costs *out, struct timing *t)
     out->expert_ns = stats_median(t->sample[EXPERT], t->count);
     out->shared_ns = stats_median(t->sample[SHARED], t->count);
     out->head_ns = stats_median(t->sample[HEAD], t->count);
+    if (t->count > 0) {
+        out->reads = (double)t->reads / (double)t->count;
+        out->stalls = (double)t->stalls / (double)t->count;
+    }
     double wall = stats_median(t->sample[WALL], t->count);
     if (wall > 0)
         out->spread = (stats_quantile(t->sample[WALL], t->count, 0.9) -
@@ -60,15 +68,17 @@ static void summarise(struct engine_costs *out, struct timing *t)
 }
 
 enum status measure_engine(struct engine_costs *out, const struct engine_setup *s, size_t tokens,
-                           struct diag *dg)
+                           enum engine_way way, struct diag *dg)
 {
-    struct timing t = {.room = tokens};
+    bool resident = way != WAY_WAITING;
+    struct timing t = {.room = tokens, .resident = resident};
     struct engine_setup own = *s;
     struct engine *e = NULL;
     enum status st = ST_OK;
     own.decide.prefetch = NULL;
-    own.predict_distance = 0;
-    own.decide.budget_bytes = UINT64_MAX / 4;
+    own.predict_distance = way == WAY_GUESSING;
+    own.decide.policy = cache_policy_find(resident ? "lru" : "none");
+    own.decide.budget_bytes = resident ? UINT64_MAX / 4 : 1;
     own.context = tokens;
     own.record_trace = own.record_timeline = false;
     own.on_pass = on_pass;

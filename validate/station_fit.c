@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define LANE_MOST 9.0
 enum { LATENCY, LANE, BANDWIDTH, PARAMETERS };
 
 struct fitting {
@@ -155,6 +156,7 @@ enum status station_fit(struct station_fit *out, double *fitted_ns, const struct
         if (bad >= best * 0.98) /* a finer grain must earn its place */
             continue;
         best = bad;
+        x[LANE] = fmin(x[LANE], LANE_MOST * x[BANDWIDTH]); /* beyond it a lane limits nothing */
         *out = (struct station_fit){x[LATENCY], x[LANE], x[BANDWIDTH], grains[g], 0, 0, 0, 0};
     }
     gsl_set_error_handler(before);

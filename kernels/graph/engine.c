@@ -236,6 +236,7 @@ static void sums_since(struct record_sums *p, const struct record_sums *now,
     SINCE(payload_bytes);
     SINCE(device_bytes);
     SINCE(reads);
+    SINCE(stalls);
     SINCE(read_span_ns);
     SINCE(overlap_ns);
 }

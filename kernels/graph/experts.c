@@ -425,6 +425,7 @@ enum status experts_compute(struct experts *e, uint32_t pass, uint32_t layer, co
     enum status st = ST_OK;
     gather(e, x, tokens, top_k);
     if (!e->setup.overlap) {
+        r->sums.stalls += e->slots.pending_count > 0;
         st = settle_all(e, dg);
         clock = record_operation(r, OPERATION_STALL, pass, layer, clock);
     }
@@ -433,6 +434,7 @@ enum status experts_compute(struct experts *e, uint32_t pass, uint32_t layer, co
         if (st == ST_OK && n > 0)
             st = experts_poll(e, pass, layer, dg);
         if (st == ST_OK && n == 0) {
+            r->sums.stalls++;
             loader_io_wait_any(e->slots.io, e->ticket, waiting);
             clock = record_operation(r, OPERATION_STALL, pass, layer, clock);
         } else if (st == ST_OK) {
