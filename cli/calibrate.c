@@ -4,7 +4,7 @@
 #include "cli/report.h"
 
 #include "base/outfile.h"
-#include "validate/calibrate.h"
+#include "validate/calibration.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,16 +59,6 @@ static enum status print_fit(const struct args *a, const struct calibration *c, 
     return report_close(r, dg);
 }
 
-static enum status write_description(const char *path, const struct calibration *c, struct diag *dg)
-{
-    struct outfile *f;
-    enum status st = outfile_open(&f, path, dg);
-    if (st != ST_OK)
-        return st;
-    calibration_write(outfile_stream(f), c, 0);
-    return outfile_commit(f, dg);
-}
-
 static void say_result(const struct calibration *c, const char *path)
 {
     say("%s: fit of the drive within %.1f %% (median) and %.1f %% (worst), held out %.1f %% and "
@@ -100,9 +90,17 @@ static enum status run(struct args *a, struct diag *dg)
         .seed = args_count(a, "seed"),
         .progress = say_step,
     };
-    enum status st = calibrate(&c, &s, dg);
+    struct outfile *out;
+    enum status st = outfile_open(&out, args_text(a, "out"), dg);
+    if (st != ST_OK)
+        return st;
+    st = calibrate(&c, &s, dg);
     if (st == ST_OK)
-        st = write_description(args_text(a, "out"), &c, dg);
+        calibration_write(outfile_stream(out), &c, 0);
+    if (st == ST_OK)
+        st = outfile_commit(out, dg);
+    else
+        outfile_abandon(out);
     if (st == ST_OK)
         st = print_fit(a, &c, dg);
     if (st == ST_OK)
