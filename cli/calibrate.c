@@ -4,7 +4,7 @@
 #include "cli/report.h"
 
 #include "base/outfile.h"
-#include "validate/calibrate.h"
+#include "validate/calibration.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -32,6 +32,7 @@ extern const struct command command_engine_heads;
 extern const struct command command_engine_repair;
 extern const struct command command_engine_run;
 extern const struct command command_calibrate;
+extern const struct command command_compare;
 extern const struct command command_validate_measured;
 extern const struct command command_validate_diff;
 extern const struct command command_engine_bench_kernels;

@@ -44,6 +44,7 @@ const struct command *const commands[] = {
     &command_engine_repair,
     &command_engine_run,
     &command_calibrate,
+    &command_compare,
     &command_engine_bench_kernels,
     &command_engine_bench_loader,
     &command_engine_bench_decode,

@@ -3,7 +3,7 @@
 #include "cli/commands.h"
 #include "cli/report.h"
 
-#include "validate/measured.h"
+#include "validate/campaign.h"
 
 #include <inttypes.h>
 #include <math.h>

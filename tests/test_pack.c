@@ -441,6 +441,9 @@ static void an_order_from_any_trace_names_every_expert_once(void **state)
     assert_ok(pack_order_runs(&before, &plain, m, t, &dg));
     assert_ok(pack_order_runs(&after, &order, m, t, &dg));
     assert_true(after.choices == before.choices && after.runs < before.runs);
+    assert_ok(pack_order_foresight(&after, &before, m, t, &dg));
+    assert_true(after.choices == before.choices && after.runs < before.runs);
+    assert_in_range(after.choices, t->row_count / 2 - 1000, t->row_count / 2 + 1000);
     pack_order_free(&plain);
     pack_order_free(&order);
     trace_free(t);

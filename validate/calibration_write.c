@@ -1,6 +1,6 @@
 /* calibration_write.c -- a calibration as a device description. Every value says whether it was measured or fitted, and how
  * far its repeats were apart. */
-#include "validate/calibrate.h"
+#include "validate/calibration.h"
 
 #include "base/yaml.h"
 #include "devices/fit.h"
@@ -65,6 +65,8 @@ static void write_host(FILE *f, const struct calibration *c, const struct calibr
     line(f, "  wake", t->wake_ns, DIM_TIME, "measured",
          "sleeping on a read, and what kernels take longer after it", 0.3);
     line(f, "  wake_busy", 0, DIM_TIME, "measured", "nobody is woken: the caller looks", 0);
+    line(f, "  predict", t->predict_ns, DIM_TIME, "measured",
+         "a resident run that guesses beside one that does not", 0.3);
     line(f, "  layer_overhead", t->layer_overhead_ns, DIM_TIME, "fitted",
          "a run with everything resident, without the bytes of its products", t->engine.spread);
     line(f, "  token_overhead", t->token_overhead_ns, DIM_TIME, "fitted",

@@ -68,14 +68,15 @@ static void summarise(struct engine_costs *out, struct timing *t)
 }
 
 enum status measure_engine(struct engine_costs *out, const struct engine_setup *s, size_t tokens,
-                           bool resident, struct diag *dg)
+                           enum engine_way way, struct diag *dg)
 {
+    bool resident = way != WAY_WAITING;
     struct timing t = {.room = tokens, .resident = resident};
     struct engine_setup own = *s;
     struct engine *e = NULL;
     enum status st = ST_OK;
     own.decide.prefetch = NULL;
-    own.predict_distance = 0;
+    own.predict_distance = way == WAY_GUESSING;
     own.decide.policy = cache_policy_find(resident ? "lru" : "none");
     own.decide.budget_bytes = resident ? UINT64_MAX / 4 : 1;
     own.context = tokens;

@@ -15,10 +15,15 @@ struct engine_costs {
     size_t tokens;        /* that the medians are over */
 };
 
-/* Resident: runs `tokens` tokens twice over the same routing with a cache for all experts; the first time brings them in, the
- * second one is timed, and passes that still waited for a read do not count. Else with policy none, every expert is read
- * each time. `s` says model, threads, layout and so on. */
+enum engine_way {
+    WAY_RESIDENT, /* twice over the same routing with a cache for all experts; the first time brings them in, the second one is
+                     timed, and passes that still waited for a read do not count */
+    WAY_GUESSING, /* the same, and every layer runs the next one's router early */
+    WAY_WAITING   /* policy none: every expert is read each time */
+};
+
+/* Runs `tokens` tokens, twice. `s` says model, threads, layout and so on. */
 MUST_CHECK enum status measure_engine(struct engine_costs *out, const struct engine_setup *s,
-                                      size_t tokens, bool resident, struct diag *dg);
+                                      size_t tokens, enum engine_way way, struct diag *dg);
 
 #endif

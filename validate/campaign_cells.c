@@ -1,6 +1,6 @@
-/* measured_cells.c -- which cells the matrix has. Budgets are shares of all experts, from the least that a token needs to all
+/* campaign_cells.c -- which cells the matrix has. Budgets are shares of all experts, from the least that a token needs to all
  * of them; everything else varies around one plain cell, and emulated flash is beside a cell without it. */
-#include "validate/measured.h"
+#include "validate/campaign.h"
 
 struct matrix_of {
     struct measured_cell *cell;

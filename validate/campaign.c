@@ -1,5 +1,5 @@
-/* measured.c -- see measured.h. */
-#include "validate/measured.h"
+/* campaign.c -- see campaign.h. */
+#include "validate/campaign.h"
 
 #include "base/stats.h"
 #include "models/gguf_model.h"

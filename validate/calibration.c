@@ -1,5 +1,5 @@
-/* calibrate.c -- see calibrate.h. */
-#include "validate/calibrate.h"
+/* calibration.c -- see calibration.h. */
+#include "validate/calibration.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +101,11 @@ static void leave_overheads(struct calibration *c, struct calibration_threads *t
     t->layer_overhead_ns =
         above(t->engine.dense_ns + t->engine.shared_ns - dense - shared) / (double)m->layer_count;
     t->token_overhead_ns = above(t->engine.head_ns - dense_ns(c, t, m, head));
+    size_t guesses = 0; /* of a token: layers whose next one has experts */
+    for (size_t l = 0; l + 1 < m->layer_count; l++)
+        guesses += m->layers[l].ffn.experts > 0 && m->layers[l + 1].ffn.experts > 0;
+    if (guesses)
+        t->predict_ns = above(t->guessing.dense_ns - t->engine.dense_ns) / (double)guesses;
     /* What kernels take longer after a wait (threads that slept, caches gone cold), beside issuing reads. */
     if (t->waiting.stalls > 0)
         t->wake_ns = c->costs.wake_ns +
@@ -146,10 +151,12 @@ static enum status calibrate_threads(struct calibration *out, struct calibration
     engine.threads = t->threads;
     engine.overlap = true;
     engine.loader.limit_rate_Bps = engine.loader.add_latency_ns = 0;
-    st = measure_engine(&t->engine, &engine, s->quick ? 40 : 120, true, dg);
+    st = measure_engine(&t->engine, &engine, s->quick ? 40 : 120, WAY_RESIDENT, dg);
+    if (st == ST_OK)
+        st = measure_engine(&t->guessing, &engine, s->quick ? 40 : 120, WAY_GUESSING, dg);
     tell(s, "a run that keeps nothing");
     if (st == ST_OK)
-        st = measure_engine(&t->waiting, &engine, s->quick ? 20 : 60, false, dg);
+        st = measure_engine(&t->waiting, &engine, s->quick ? 20 : 60, WAY_WAITING, dg);
     if (st == ST_OK)
         leave_overheads(out, t, w->model);
     return st;

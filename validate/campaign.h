@@ -1,4 +1,4 @@
-/* measured.h -- the engine run and simulated, cell by cell: what a device description made by calibrate alone foretells.
+/* campaign.h -- the engine run and simulated, cell by cell: what a device description made by calibrate alone foretells.
  *
  * A cell is one choice of policy, prefetch, cache, overlap, lanes, threads, emulated flash. It is run on the engine several
  * times, in turn with all other cells, so that drift of the machine meets all alike; its first run's routing is what the
@@ -8,11 +8,11 @@
  * (a loop over memory, bursts of reads) are within 5 % of the ones taken with the calibration, and no processor time was
  * stolen meanwhile. A cell of which no repeat is admitted is kept in the table and not counted; on a machine that is never
  * that quiet the wider figures over all cells are what there is, and both are given. */
-#ifndef VALIDATE_MEASURED_H
-#define VALIDATE_MEASURED_H
+#ifndef VALIDATE_CAMPAIGN_H
+#define VALIDATE_CAMPAIGN_H
 
 #include "sim/pipeline/forecast.h"
-#include "validate/calibrate.h"
+#include "validate/calibration.h"
 
 struct measured_cell {
     /* what is run */

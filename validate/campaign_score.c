@@ -1,5 +1,5 @@
-/* measured_score.c -- what the cells together say: errors, ratios of interventions, coverage, order of policies. */
-#include "validate/measured.h"
+/* campaign_score.c -- what the cells together say: errors, ratios of interventions, coverage, order of policies. */
+#include "validate/campaign.h"
 
 #include "base/stats.h"
 

@@ -1,10 +1,10 @@
-/* calibrate.h -- this machine, measured: a device description whose every figure was measured or fitted here.
+/* calibration.h -- this machine, measured: a device description whose every figure was measured or fitted here.
  *
  * With the model whose runs are to be foretold, since its sizes of experts and matrices, its file and the engine
  * are what matters: bursts of reads out of that file, kernels on its matrices, and a run with everything resident. Nothing
  * of a run under a small cache is looked at, so such runs stay to be predicted. */
-#ifndef VALIDATE_CALIBRATE_H
-#define VALIDATE_CALIBRATE_H
+#ifndef VALIDATE_CALIBRATION_H
+#define VALIDATE_CALIBRATION_H
 
 #include "validate/measure_engine.h"
 #include "validate/measure_kernels.h"
@@ -32,8 +32,9 @@ struct calibration_threads {
     double memory_Bps, peak_ops;
     struct kernel_line expert, dense[FORMAT_COUNT];
     size_t dense_count;
-    struct engine_costs engine, waiting;                  /* everything resident; nothing kept */
-    double layer_overhead_ns, token_overhead_ns, wake_ns; /* what is left of the engine's times */
+    struct engine_costs engine, guessing, waiting; /* by enum engine_way */
+    double layer_overhead_ns, token_overhead_ns, wake_ns,
+        predict_ns; /* what is left of the engine's times */
 };
 
 struct calibration {
