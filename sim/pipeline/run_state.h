@@ -32,6 +32,7 @@ struct run {
     struct pipeline_setup setup;
     const struct model *model;
     const struct engine_profile *profile;
+    uint64_t resume_ns;            /* the kernel after a wait takes longer by so much */
     struct engine_profile adopted; /* the profile with the machine's own costs, where it has any */
     char unit_names[MACHINE_UNITS_MAX];
     struct machine machine;
