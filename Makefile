@@ -177,6 +177,7 @@ setup:
 
 ## install: program and catalogue under DESTDIR/PREFIX
 CATALOGUE := models/desc devices/desc sim/trace/presets sim/pipeline/profiles sim/plan/measured.csv \
+             models/tiny/README.md models/tiny/tiny-q4_0.gguf \
              $(wildcard validate/data/*.csv) $(wildcard experiments/*.yaml plots/*.gp)
 install: $(PROGRAM)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/memwall
