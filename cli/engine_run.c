@@ -237,8 +237,10 @@ static enum status follow_route(struct run *r, struct diag *dg)
     r->prompt.count = r->prompt.room = n;
     for (size_t i = 0; i < n; i++)
         r->prompt.ids[i] = (uint32_t)((i * 37 + 11) % engine_weights(r->engine)->model->vocab);
+    /* What the last token of the trace is followed by is generated and not passed on. */
+    size_t tokens = forced_route_tokens(route);
     if (!args_given(r->a, "generate"))
-        r->generate = forced_route_tokens(route) > n ? forced_route_tokens(route) - n : 0;
+        r->generate = tokens > n ? tokens - n + 1 : 0;
     return ST_OK;
 }
 
