@@ -65,7 +65,7 @@ TESTS   := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 PROGRAM := $(BUILD)/memwall
 
 # Targets that stand in the README install what is missing first; plain `make` never does.
-SELF_SETUP := demo check asan ubsan lint same-bytes aarch64
+SELF_SETUP := demo check asan ubsan lint same-bytes aarch64 aarch64-tests
 NEED := $(if $(filter $(SELF_SETUP),$(MAKECMDGOALS)),setup)
 
 # One short line a step; `make V=1` shows the commands.
@@ -146,6 +146,10 @@ same-bytes: | $(NEED)
 ## aarch64: the same output from a program for aarch64, under qemu (installs a cross compiler)
 aarch64: | $(NEED)
 	+@tests/cross-aarch64
+## aarch64-tests: the tests of the kernels in a program for aarch64, under qemu (slow)
+.PHONY: aarch64-tests
+aarch64-tests: | $(NEED)
+	+@tests/cross-aarch64 tests
 
 ## demo: the main job on the bundled trace (installs what is missing)
 demo: memwall
