@@ -31,7 +31,7 @@ LDLIBS   += -lcsv -lyaml -ljansson -lgsl -lgslcblas -luring -lpcre2-8 -lm -lpthr
 
 # What Debian packages the build, the tests and the figures need.
 PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev liburing-dev libpcre2-dev libcmocka-dev \
-            libpcg-cpp-dev clang clang-format
+            libpcg-cpp-dev clang clang-format gnuplot-nox
 
 # A folder is a module; a new .c file in one of them is built without touching this file.
 FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline experiments validate \
@@ -65,13 +65,13 @@ TESTS   := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 PROGRAM := $(BUILD)/memwall
 
 # Targets that stand in the README install what is missing first; plain `make` never does.
-SELF_SETUP := demo check asan ubsan lint same-bytes aarch64 aarch64-tests
+SELF_SETUP := demo plots check asan ubsan lint same-bytes aarch64 aarch64-tests
 NEED := $(if $(filter $(SELF_SETUP),$(MAKECMDGOALS)),setup)
 
 # One short line a step; `make V=1` shows the commands.
 run = $(if $(V),,@echo '  $(1)' >&2; )
 
-.PHONY: all check asan ubsan lint same-bytes aarch64 setup demo bench install clean help
+.PHONY: all check asan ubsan lint same-bytes aarch64 setup demo plots cluster bench install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -162,6 +162,14 @@ bench: memwall
 	./memwall bench read
 	./memwall bench sim
 	./memwall bench sweep
+
+## plots: draw every committed figure anew from committed results
+plots: memwall
+	plots/figures.sh
+
+## cluster: run the shards of a sweep under Slurm and GNU parallel on this host (installs both; needs root)
+cluster: memwall
+	experiments/cluster/try-here
 
 ## engine-bench: the engine's kernels and reads beside what memory, arithmetic and the disk give here
 .PHONY: engine-bench

@@ -218,6 +218,9 @@ static enum status plan_tokens(struct run *r, struct engine_setup *s, struct dia
     if (st == ST_OK)
         st = engine_text_prompt(&r->prompt, &r->text, r->a, dg);
     r->generate = args_given(r->a, "generate") ? args_count(r->a, "generate") : 64;
+    bool traced = r->prompt.count == 0 && !args_given(r->a, "generate");
+    s->run_prompt = r->prompt.count;
+    s->run_generate = traced ? ENGINE_AS_TRACED : r->generate;
     size_t need = r->prompt.count + r->generate;
     if (s->context == 0 && !s->route)
         s->context = need > 0 ? need : 1;
@@ -230,17 +233,16 @@ static enum status follow_route(struct run *r, struct diag *dg)
     const struct forced_route *route = engine_route(r->engine);
     if (!route || r->prompt.count > 0)
         return ST_OK;
-    size_t n = forced_route_prompt(route) ? forced_route_prompt(route) : 1;
+    size_t n, generate;
+    forced_route_run(route, &n, &generate);
     r->prompt.ids = calloc(n, sizeof *r->prompt.ids);
     if (!r->prompt.ids)
         return diag_no_memory(dg);
     r->prompt.count = r->prompt.room = n;
     for (size_t i = 0; i < n; i++)
         r->prompt.ids[i] = (uint32_t)((i * 37 + 11) % engine_weights(r->engine)->model->vocab);
-    /* What the last token of the trace is followed by is generated and not passed on. */
-    size_t tokens = forced_route_tokens(route);
     if (!args_given(r->a, "generate"))
-        r->generate = tokens > n ? tokens - n + 1 : 0;
+        r->generate = generate;
     return ST_OK;
 }
 

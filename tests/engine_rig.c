@@ -8,6 +8,7 @@ static enum status make_experts(struct engine_rig *r, struct diag *dg)
     struct experts_setup s = {
         .weights = r->weights,
         .decide = r->decide,
+        .foreseen = {r->route, r->prompt, r->steps},
         .prefetch_timed = r->prefetch_timed,
         .decisions_path = r->decisions,
         .pack_path = r->pack,

@@ -19,6 +19,7 @@ struct engine_rig {
     bool trace; /* keep a routing trace */
     const struct loader_ops *ops;
     struct route route;
+    size_t prompt, steps; /* how the run will be, for what knows the future */
     /* what is opened */
     struct graph_weights *weights;
     struct workers *workers;

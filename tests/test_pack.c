@@ -14,13 +14,13 @@
 
 static struct diag dg;
 
-static enum status try_pack(const struct opened *o, const char *path)
+static enum status try_pack(const struct opened *o, const char *path, size_t threads)
 {
     struct pack_order order;
     struct pack_write *w;
     enum status st = pack_order_plain(&order, o->m, &dg);
     if (st == ST_OK)
-        st = pack_write_new(&w, path, o->g, o->m, &order, &dg);
+        st = pack_write_new(&w, path, o->g, o->m, &order, threads, &dg);
     if (st == ST_OK) {
         uint64_t bytes;
         while (st == ST_OK && pack_write_left(w))
@@ -39,7 +39,7 @@ static struct pack *packed(const struct opened *o, const char *name)
 {
     struct pack *p;
     const char *path = temp_path(name);
-    assert_ok(try_pack(o, path));
+    assert_ok(try_pack(o, path, 2));
     assert_ok(pack_open(&p, path, o->g, o->m, &dg));
     return p;
 }
@@ -47,7 +47,7 @@ static struct pack *packed(const struct opened *o, const char *name)
 static enum status compare_all(const struct pack *p, const struct opened *o)
 {
     struct pack_compare *c;
-    enum status st = pack_compare_new(&c, p, o->g, o->m, &dg);
+    enum status st = pack_compare_new(&c, p, o->g, o->m, 2, &dg);
     if (st != ST_OK)
         return st;
     for (size_t i = 0; i < o->m->layer_count; i++)
@@ -350,7 +350,7 @@ static void a_model_without_experts_or_kernels_has_no_pack(void **state)
     writer_save(&w, path);
     writer_end(&w);
     struct opened o = open_gguf(path);
-    assert_int_equal(try_pack(&o, temp_path("i8.mwpack")), ST_UNSUPPORTED);
+    assert_int_equal(try_pack(&o, temp_path("i8.mwpack"), 1), ST_UNSUPPORTED);
     assert_non_null(strstr(dg.text, "layer 0 has experts in I8"));
     assert_int_equal(access(temp_path("i8.mwpack"), F_OK), -1);
     close_gguf(&o);
@@ -373,6 +373,24 @@ static struct trace *paired_trace(void)
                     trace_builder_row(b, 0, 1, pass, pass, l, slot, choices[pass][slot], 0, &dg));
     assert_ok(trace_builder_finish(b, &t, &dg));
     return t;
+}
+
+static void a_pack_is_the_same_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    struct opened o = open_gguf(small_synth("threads.gguf", "llama", "q4_k_m", 1));
+    size_t bytes[3];
+    char *file[3];
+    for (size_t i = 0; i < 3; i++) {
+        const char *path = temp_path("threads.mwpack");
+        assert_ok(try_pack(&o, path, 1 + 2 * i));
+        file[i] = read_whole(path, &bytes[i]);
+        assert_int_equal(bytes[i], bytes[0]);
+        assert_memory_equal(file[i], file[0], bytes[0]);
+    }
+    for (size_t i = 0; i < 3; i++)
+        free(file[i]);
+    close_gguf(&o);
 }
 
 static void experts_chosen_together_become_neighbours(void **state)
@@ -423,6 +441,9 @@ static void an_order_from_any_trace_names_every_expert_once(void **state)
     assert_ok(pack_order_runs(&before, &plain, m, t, &dg));
     assert_ok(pack_order_runs(&after, &order, m, t, &dg));
     assert_true(after.choices == before.choices && after.runs < before.runs);
+    assert_ok(pack_order_foresight(&after, &before, m, t, &dg));
+    assert_true(after.choices == before.choices && after.runs < before.runs);
+    assert_in_range(after.choices, t->row_count / 2 - 1000, t->row_count / 2 + 1000);
     pack_order_free(&plain);
     pack_order_free(&order);
     trace_free(t);
@@ -507,7 +528,7 @@ static void the_command_packs_and_verifies(void **state)
 static enum status pack_and_compare(const struct opened *o, const char *path)
 {
     struct pack *p;
-    enum status st = try_pack(o, path);
+    enum status st = try_pack(o, path, 2);
     if (st == ST_OK)
         st = pack_open(&p, path, o->g, o->m, &dg);
     if (st != ST_OK)
@@ -547,6 +568,7 @@ int main(void)
         cmocka_unit_test(a_pack_of_another_model_is_refused),
         cmocka_unit_test(a_renamed_model_keeps_its_pack),
         cmocka_unit_test(a_model_without_experts_or_kernels_has_no_pack),
+        cmocka_unit_test(a_pack_is_the_same_for_any_number_of_threads),
         cmocka_unit_test(experts_chosen_together_become_neighbours),
         cmocka_unit_test(an_order_from_any_trace_names_every_expert_once),
         cmocka_unit_test(records_lie_in_the_order_of_the_file),

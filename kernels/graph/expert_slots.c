@@ -100,6 +100,8 @@ static void note_read(struct expert_slots *s, const struct expert_slot *slot,
 {
     struct record *r = s->record;
     r->sums.reads++;
+    if (!slot->prefetched && report->landed_ns > s->demand_landed_ns)
+        s->demand_landed_ns = report->landed_ns;
     r->sums.payload_bytes += report->payload_bytes;
     r->sums.device_bytes += report->device_bytes;
     timeline_span(

@@ -112,8 +112,8 @@ static const struct head *find_head(const struct heads *h, size_t source)
     return NULL;
 }
 
-void heads_predict(void *self, const struct graph_weights *w, const struct compute_setup *c, size_t layer,
-                   size_t target, const float *state, size_t tokens, float *scores)
+void heads_predict(void *self, const struct graph_weights *w, const struct compute_setup *c,
+                   size_t layer, size_t target, const float *state, size_t tokens, float *scores)
 {
     struct heads *h = self;
     const struct head *head = find_head(h, layer);

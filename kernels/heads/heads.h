@@ -63,8 +63,8 @@ struct heads {
 /* Learns from the windows that are not held out, measures on those that are. ST_MISFIT: too short a
  * text for both. `progress` (may be NULL) is told layers. */
 MUST_CHECK enum status heads_fit(struct heads **out, const struct recording *r,
-                                 const struct compute_setup *c, double ridge, graph_progress_fn *progress,
-                                 void *progress_self, struct diag *dg);
+                                 const struct compute_setup *c, double ridge,
+                                 graph_progress_fn *progress, void *progress_self, struct diag *dg);
 void heads_free(struct heads *h); /* NULL is fine */
 
 MUST_CHECK enum status heads_save(const struct heads *h, const char *path, struct diag *dg);
@@ -74,8 +74,8 @@ MUST_CHECK enum status heads_load(struct heads **out, const char *path,
 
 /* A graph_predict_fn whose `self` is the heads. The graph's predict_distance must be theirs. One
  * graph at a time. */
-void heads_predict(void *self, const struct graph_weights *w, const struct compute_setup *c, size_t layer,
-                   size_t target, const float *state, size_t tokens, float *scores);
+void heads_predict(void *self, const struct graph_weights *w, const struct compute_setup *c,
+                   size_t layer, size_t target, const float *state, size_t tokens, float *scores);
 
 /* Share of the chosen experts of held-out tokens that are named, of `top_k` named a token. */
 struct heads_recall {

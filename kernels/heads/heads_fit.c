@@ -170,8 +170,8 @@ static enum status fit_all(struct fitting *f, graph_progress_fn *progress, void 
     return ST_OK;
 }
 
-static enum status measure_all(struct heads *h, const struct recording *r, const struct compute_setup *c,
-                               struct diag *dg)
+static enum status measure_all(struct heads *h, const struct recording *r,
+                               const struct compute_setup *c, struct diag *dg)
 {
     enum status st = ST_OK;
     for (size_t i = 0; st == ST_OK && i < h->count; i++) {

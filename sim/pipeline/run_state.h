@@ -49,7 +49,7 @@ struct run {
     struct page_cache *page_cache;
     struct loader *loader;
     struct feed *feed;
-    struct futures *futures;
+    struct future *future;
     struct trace_layer *layer_bytes; /* which layers have experts, and their size */
     uint64_t *expert_bytes;
     uint32_t experts, top_k;
@@ -74,7 +74,9 @@ struct run {
     /* the present layer */
     struct layer_kernels kernels;
     struct choice *choice; /* `experts` of them */
-    uint32_t *choice_of;   /* by expert: index in choice + 1 */
+    struct pcg recall_chance;
+    uint16_t *guessed;   /* an oracle's guesses, spoilt; as many as experts */
+    uint32_t *choice_of; /* by expert: index in choice + 1 */
     uint32_t choice_count, computed_count, pending_count, running;
     bool shared_done, stalled;
     uint64_t stall_from_ns;
