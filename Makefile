@@ -151,10 +151,11 @@ aarch64: | $(NEED)
 aarch64-tests: | $(NEED)
 	+@tests/cross-aarch64 tests
 
-## demo: the main job on the bundled trace (installs what is missing)
+## demo: the main job on the bundled trace and model (installs what is missing)
 demo: memwall
 	./memwall plan qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --dram 6GiB
 	./memwall replay --trace tests/data/demo.trace.csv --policy lru,s3fifo,belady --cache 1GiB,2GiB,4GiB
+	./memwall engine run models/tiny/tiny-q4_0.gguf --prompt "In the beginning" --cache 4MiB
 
 ## bench: speed of the program itself
 bench: memwall

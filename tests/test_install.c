@@ -54,11 +54,10 @@ static void no_source_and_no_object_is_installed(void **state)
 {
     (void)state;
     char command[320];
-    snprintf(
-        command, sizeof command,
-        "find %s/usr/share -type f ! -name '*.yaml' ! -name '*.csv' ! -path '*/models/tiny/*.gguf' "
-        "! -name README.md",
-        installed());
+    snprintf(command, sizeof command,
+             "cd %s/usr/share/memwall && find . -type f ! -name '*.yaml' ! -name '*.csv' ! -path "
+             "'./plots/*.gp' ! -path './models/tiny/*.gguf' ! -name README.md",
+             installed());
     struct run r = run_shell(command);
     assert_int_equal(r.exit_code, 0);
     assert_string_equal(r.out, "");
