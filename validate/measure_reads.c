@@ -104,8 +104,10 @@ enum status read_bench_burst(struct read_bench *r, struct read_burst *b, bool sl
             b->bytes += load[i].piece[p].bytes;
     }
     uint64_t start = record_now_ns();
+    loader_io_gather(r->io, true);
     for (uint32_t i = 0; st == ST_OK && i < b->experts; i++)
         st = loader_io_submit(r->io, &load[i], &ticket[i], dg);
+    loader_io_gather(r->io, false);
     if (st != ST_OK)
         return st;
     uint64_t issued = record_now_ns();
