@@ -217,6 +217,7 @@ static void ask_trunk(struct run *r, uint32_t layer)
 static void run_fixed(struct run *r)
 {
     r->kernels.fixed.fixed_ns += unstall(r);
+    choices_schedule_ahead(r);
     unit_run(r->unit, &r->kernels.fixed, routed, r);
 }
 

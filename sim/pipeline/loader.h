@@ -48,6 +48,8 @@ struct loader_setup {
     uint64_t link_Bps, link_sync_ns;
     const struct storage *storage; /* the first drive: for serial_ns */
     bool shares_cores;
+    /* Experts read ahead are awaited as one: demand asked for after them starts when they have all landed. */
+    bool await_ahead;
     uint64_t open_ns; /* per load */
     uint64_t submit_ns, complete_ns, wake_ns,
         wake_busy_ns; /* per piece; wake: per thread that was idle */
@@ -73,8 +75,8 @@ struct load {
 MUST_CHECK enum status loader_load(struct loader *l, const struct load *load);
 /* True while a load of `slot` has not landed. */
 bool loader_pending(const struct loader *l, uint32_t slot);
-/* Somebody waits for `slot`, which is pending: its loads go before prefetches from now on, and
- * landed(q, self) is called when the last of them is there. */
+/* Somebody waits for `slot`, which is pending: its loads go before prefetches from now on (unless those are
+ * awaited as one), and landed(q, self) is called when the last of them is there. */
 void loader_await(struct loader *l, uint32_t slot, evq_fn *landed, void *self);
 
 /* No load waits or is under way. */

@@ -42,6 +42,7 @@ struct engine_profile {
         overlap_shared_expert; /* shared expert and hits are computed while reads run, even if serial */
     bool embed_streamed;       /* embedding and head are re-read every token too */
     bool expand_experts; /* experts are expanded to 16 bits before use (bytes cross DRAM again) */
+    bool await_prefetch; /* reads ahead are awaited as one before a layer's misses are asked for */
 
     /* decisions, unless the command line says otherwise */
     const char *policy;             /* a cache policy */
@@ -51,6 +52,8 @@ struct engine_profile {
     struct value prefetch_distance; /* layers ahead */
     struct value prefetch_experts;  /* from one prediction; 0: as many as a token chooses */
     struct value predict; /* what running a later router early takes from the kernels, a layer */
+    /* Reads ahead begin so long before the layer's router has spoken; 0: as soon as they are guessed. */
+    struct value prefetch_lead;
 
     struct value lanes;       /* reads in flight */
     struct value pieces;      /* reads an expert takes */

@@ -30,9 +30,10 @@ static enum status find_shape(struct run *r, struct diag *dg)
     r->slot_of = calloc((size_t)layers * r->experts, sizeof *r->slot_of);
     r->choice = calloc(r->experts, sizeof *r->choice);
     r->choice_of = calloc(r->experts, sizeof *r->choice_of);
+    r->ahead = calloc(r->experts, sizeof *r->ahead);
     r->layer_late = calloc(layers, sizeof *r->layer_late);
     if (!r->layer_late || !r->layer_bytes || !r->expert_bytes || !r->slot_of || !r->choice ||
-        !r->choice_of)
+        !r->choice_of || !r->ahead)
         return diag_no_memory(dg);
     for (uint32_t l = 0; l < layers; l++) {
         r->expert_bytes[l] = t ? t->layer[l].expert_bytes : m->layers[l].expert_bytes;
@@ -179,6 +180,8 @@ enum status run_start(struct run *r, struct diag *dg)
         st = start_routing(r, dg);
     if (st != ST_OK)
         return st;
+    if (st == ST_OK && evq_reserve(r->q, 2) != ST_OK) /* reads ahead of this layer and the next */
+        st = diag_no_memory(dg);
     if (st == ST_OK && r->setup.prefetch_timed)
         st = timed_init(&r->timed, 4 * r->experts, dg);
     if (st == ST_OK)
@@ -211,6 +214,7 @@ void run_stop(struct run *r)
     free(r->slot_of);
     free(r->choice);
     free(r->choice_of);
+    free(r->ahead);
     free(r->token_ns);
     free(r->flash_read);
     free(r->layer_late);

@@ -56,6 +56,9 @@ struct run {
     struct decide *decide; /* NULL with a fixed hit ratio */
     struct pcg fixed_chance;
     uint32_t *slot_of; /* by key: the slot its last command gave it */
+    /* Reads ahead that wait for their moment in the layer they are for, if the profile has a prefetch_lead. */
+    struct load *ahead; /* `experts` of them */
+    uint32_t ahead_count;
     struct timed_queue timed;
     uint64_t *layer_late; /* late hits by layer */
     enum overlap overlap;
@@ -140,6 +143,8 @@ struct kernel kernels_head(const struct run *r);
  * the next guess of a timed prefetcher (`self` is the run). */
 void choices_decide(struct run *r);
 void choices_feed_idle(struct evq *q, void *self);
+/* The fixed kernel of a layer begins: schedules the reads ahead that waited for it. */
+void choices_schedule_ahead(struct run *r);
 
 /* layer.c */
 /* Begins the pass that run->pass describes; run_pass_over() is called at its end. */
