@@ -10,10 +10,10 @@
 #define CATALOGUE "sim/pipeline/profiles"
 
 static const char *const engines[] = {
-    "airllm",       "bigmoeonedge",     "colibri",   "ds4",
-    "edge0",        "flash-moe-anemll", "flash-moe", "generic",
-    "kimi-k3-in-c", "llama.cpp-mmap",   "memwall",   "sglang-pack",
-    "slotstream",   "turbo-fieldfare",  "warp"};
+    "airllm",       "bigmoeonedge",     "colibri",         "ds4",
+    "edge0",        "flash-moe-anemll", "flash-moe",       "generic",
+    "kimi-k3-in-c", "llama.cpp-mmap",   "macos-mmap",      "memwall",
+    "sglang-pack",  "slotstream",       "turbo-fieldfare", "warp"};
 #define ENGINES (sizeof engines / sizeof *engines)
 
 static struct engine_profile *loaded(const char *name, const char *const *overrides, size_t count)

@@ -106,6 +106,7 @@ static const struct field fields[] = {
     NUMBER(io_s, "io_s_per_token", PUBLISHED_GIVEN, SECONDS_OR_NONE),
     NUMBER(prefill_tokens, "prefill_tokens", PUBLISHED_BLIND, TOKENS),
     NUMBER(context_tokens, "context_tokens", PUBLISHED_BLIND, TOKENS),
+    NUMBER(gen_tokens, "gen_tokens", PUBLISHED_BLIND, COUNT),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 

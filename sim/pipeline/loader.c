@@ -12,6 +12,7 @@ enum { LEVELS = 2, NO_JOB = UINT32_MAX };
 struct job {
     struct load load;
     uint64_t piece_bytes, left; /* left: bytes not yet taken by a lane */
+    uint64_t fault_bytes; /* of a mapping: what one fault brings; a piece is a chain of them */
     uint32_t in_flight, pass;
     uint64_t asked_ns;
     uint64_t after_ahead; /* loads ahead that must have landed before this one is taken */
@@ -273,6 +274,21 @@ static void read_done(struct evq *q, void *self)
     after(l, delay, noticed, lane);
 }
 
+/* A thread that faults through its piece waits for each of the chain's reads in turn; simulated is one read that
+ * takes as long. */
+static uint64_t chain_ns(const struct lane *lane)
+{
+    const struct loader_setup *s = &lane->loader->setup;
+    const struct job *job = &lane->loader->job[lane->job];
+    if (job->cached || job->fault_bytes == 0 || job->fault_bytes >= lane->bytes)
+        return 0;
+    uint64_t n = (lane->bytes + job->fault_bytes - 1) / job->fault_bytes;
+    uint64_t apart = n * storage_closed_burst_ns(s->storage, 1, job->fault_bytes, 1) +
+                     (n - 1) * (s->submit_ns + s->complete_ns);
+    uint64_t whole = storage_closed_burst_ns(s->storage, 1, lane->bytes, 1);
+    return apart > whole ? apart - whole : 0;
+}
+
 static void submit(struct evq *q, void *self)
 {
     (void)q;
@@ -287,6 +303,7 @@ static void submit(struct evq *q, void *self)
     struct drive_read r = {.bytes = lane->bytes,
                            .place = ((uint64_t)job->load.key << 20) + (job->left >> 12),
                            .level = job->load.level,
+                           .extra_ns = chain_ns(lane),
                            .done = read_done,
                            .self = lane};
     enum status st = array_submit(l->setup.array, &r);
@@ -305,7 +322,7 @@ static uint64_t alone_ns(const struct lane *lane, bool first)
     if (cached)
         return ns;
     ns += s->complete_ns + (s->shares_cores ? s->wake_busy_ns : 0);
-    return ns + storage_closed_burst_ns(s->storage, 1, lane->bytes, 1);
+    return ns + storage_closed_burst_ns(s->storage, 1, lane->bytes, 1) + chain_ns(lane);
 }
 
 static void take_next(struct lane *lane)
@@ -360,6 +377,9 @@ static void count_mapping(struct loader *l, struct job *job)
     uint64_t most = l->setup.fault_bytes;
     if (l->misses > LOADER_MISSES_MANY && most && most < job->piece_bytes)
         job->piece_bytes = most;
+    job->fault_bytes = job->piece_bytes;
+    if (job->piece_bytes < LOADER_CHAIN_BYTES)
+        job->piece_bytes *= LOADER_CHAIN_BYTES / job->piece_bytes;
 }
 
 /* The active load of its slot begins: pieces become available to the lanes. */

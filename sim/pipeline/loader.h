@@ -25,6 +25,8 @@ struct loader;
  * MMAP_LOTSAMISS and do_sync_mmap_readahead). Here whole loads are counted, not pages. */
 #define LOADER_MISSES_MANY 100u
 #define LOADER_MISSES_MAX  1000u
+/* Faults of one thread that bring less than this each are simulated as chains of it. */
+#define LOADER_CHAIN_BYTES (128u << 10)
 
 struct loader_setup {
     struct array *array; /* the drives; NULL if given_Bps is set */
