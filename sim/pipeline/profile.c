@@ -97,6 +97,14 @@ static const struct yaml_field profile_fields[] = {
     TIME(copy_sync, "launch and synchronisation of one copy"),
     {.key = NULL}};
 
+bool profile_is_key(const char *text, size_t length)
+{
+    const struct yaml_field *f = profile_fields;
+    while (f->key && (strlen(f->key) != length || memcmp(f->key, text, length) != 0))
+        f++;
+    return f->key != NULL;
+}
+
 /* ---- the catalogue ---- */
 
 static bool ends_with_suffix(const char *text)

@@ -94,6 +94,9 @@ MUST_CHECK enum status profile_load(struct engine_profile **out, const char *pro
                                     size_t override_count, struct diag *dg);
 void profile_free(struct engine_profile *p); /* NULL is fine */
 
+/* True if the first `length` bytes of `text` are a key of the format. */
+bool profile_is_key(const char *text, size_t length);
+
 /* The catalogue's names in byte order; texts and array live in `arena`. */
 MUST_CHECK enum status profile_names(struct arena *arena, const char *catalogue,
                                      const char *const **names, size_t *count, struct diag *dg);

@@ -2,6 +2,8 @@
  * do the rest. */
 #include "sim/pipeline/run_state.h"
 
+#include "base/fixed.h"
+
 #include <stdlib.h>
 
 uint64_t run_amount(const struct value *v, uint64_t fallback)
@@ -44,6 +46,21 @@ static enum status find_shape(struct run *r, struct diag *dg)
 
 /* ---- decisions ---- */
 
+/* A generated prompt chunk must fit the budget whatever it unites. */
+static uint64_t chunk_tokens(const struct run *r)
+{
+    uint64_t chunk = run_amount(&r->profile->chunk, RUN_CHUNK);
+    if (!run_keeps_cache(r) || r->setup.evict == EVICT_AFTER)
+        return chunk;
+    uint64_t share =
+        r->placement.cache / (r->setup.scope == SCOPE_LAYER ? r->model->layer_count : 1);
+    uint64_t fit = share / (r->top_k * model_expert_bytes_max(r->model));
+    uint64_t all = r->experts * model_expert_bytes_max(r->model);
+    if (share >= all || fit >= chunk)
+        return chunk;
+    return fit ? fit : 1;
+}
+
 static enum status start_decisions(struct run *r, struct diag *dg)
 {
     const struct pipeline_setup *s = &r->setup;
@@ -80,23 +97,12 @@ static enum status start_decisions(struct run *r, struct diag *dg)
         if (st == ST_OK && r->feed->batch_bytes_max > batch_max)
             batch_max = r->feed->batch_bytes_max;
     }
-    r->cache_least = decide_minimum_bytes(&d, batch_max);
+    /* A cache that shrinks while it runs still holds what a chunk of the prompt unites. */
+    uint64_t chunk = chunk_tokens(r);
+    chunk = (chunk < s->prompt_tokens ? chunk : s->prompt_tokens) * r->top_k;
+    chunk = (chunk < r->experts ? chunk : r->experts) * model_expert_bytes_max(r->model);
+    r->cache_least = decide_minimum_bytes(&d, s->trace ? batch_max : fixed_max(batch_max, chunk));
     return st == ST_OK ? decide_new(&r->decide, &d, batch_max, dg) : st;
-}
-
-/* A generated prompt chunk must fit the budget whatever it unites. */
-static uint64_t chunk_tokens(const struct run *r)
-{
-    uint64_t chunk = run_amount(&r->profile->chunk, RUN_CHUNK);
-    if (!run_keeps_cache(r) || r->setup.evict == EVICT_AFTER)
-        return chunk;
-    uint64_t share =
-        r->placement.cache / (r->setup.scope == SCOPE_LAYER ? r->model->layer_count : 1);
-    uint64_t fit = share / (r->top_k * model_expert_bytes_max(r->model));
-    uint64_t all = r->experts * model_expert_bytes_max(r->model);
-    if (share >= all || fit >= chunk)
-        return chunk;
-    return fit ? fit : 1;
 }
 
 static enum status start_routing(struct run *r, struct diag *dg)

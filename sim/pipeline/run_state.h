@@ -85,7 +85,8 @@ struct run {
     struct ledger ledger;
     uint64_t cache_least; /* bytes the expert cache cannot go below */
     size_t pressure_next;
-    uint64_t killed_ns;
+    uint64_t killed_ns, lacking; /* when the memory ran out, and by how many bytes */
+    uint64_t asked_bytes;        /* by the application that it ran out for; 0: by state */
     bool warm; /* the device has a heat model */
     struct heat heat;
     uint64_t *flash_read; /* by storage, in the present pass */
@@ -127,6 +128,8 @@ MUST_CHECK enum status run_start_resources(struct run *r, struct diag *dg);
 /* environment.c */
 MUST_CHECK enum status environment_start(struct run *r, struct diag *dg);
 void environment_end_pass(struct run *r);
+/* ST_MISFIT: who asked, what was lacking and who holds the memory. */
+MUST_CHECK enum status environment_refuse(const struct run *r, struct diag *dg);
 
 /* accounts.c */
 void accounts_begin_pass(struct run *r);
