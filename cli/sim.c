@@ -7,6 +7,7 @@
 #include "cli/sim_files.h"
 
 #include "base/progress.h"
+#include "sim/pipeline/energy.h"
 #include "sim/pipeline/forecast.h"
 #include "sim/trace/preset.h"
 
@@ -364,7 +365,7 @@ static void add_row(struct report *r, const struct sim_inputs *in, const struct 
     report_number(r, per_token(x->compute_ns, x->tokens, 1e9));
     report_number(r, per_token(x->io_ns, x->tokens, 1e9));
     report_number(r, per_token(x->stall_ns, x->tokens, 1e9));
-    report_number(r, x->energy_pJ ? per_token(x->energy_pJ, x->tokens, 1e12) : 0.0 / 0.0);
+    report_number(r, x->energy_nJ ? per_token(x->energy_nJ, x->tokens, 1e9) : 0.0 / 0.0);
     report_count(r, x->peak_bytes);
     report_text(r, x->bound);
     report_text(r, hash[0]);
@@ -381,6 +382,14 @@ static void add_row(struct report *r, const struct sim_inputs *in, const struct 
         report_empty(r);
     else
         report_count(r, in->setup.prompt_tokens);
+}
+
+static void say_what_energy_lacks(const struct sim_inputs *in, const struct pipeline_result *x)
+{
+    char lacks[ENERGY_MISSING_MAX];
+    if (x->energy_nJ && x->energy_missing)
+        say("energy counts nothing for what %s does not state: %s", in->scenario.device->name,
+            energy_missing_text(lacks, x->energy_missing));
 }
 
 static enum status sim_command(struct args *a, struct diag *dg)
@@ -405,6 +414,7 @@ static enum status sim_command(struct args *a, struct diag *dg)
                 in.setup.warmup);
         else if (f.result.tokens < in.setup.tokens)
             say("the trace has %" PRIu64 " decode tokens, fewer than asked for", f.result.tokens);
+        say_what_energy_lacks(&in, &f.result);
         add_row(r, &in, &f);
         st = report_close(r, dg);
     } else {

@@ -312,7 +312,7 @@ static struct pipeline_result phone_at(const char *ambient)
         .device = "oneplus-15r",
         .profile = "bigmoeonedge",
         .routing = "qwen3",
-        .set = {"device thermal_resistance_mK_per_W=15000", "device heat_capacity_mJ_per_K=300",
+        .set = {"device thermal_resistance_mK_per_W=10000", "device heat_capacity_mJ_per_K=300",
                 "device throttle_start=45 C", "device throttle_full=70 C",
                 "device throttle_floor=0.6", ambient}});
     world_set_cache(&w, 2000 * MIB);

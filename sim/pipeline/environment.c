@@ -157,6 +157,7 @@ void environment_end_pass(struct run *r)
     grow_state(r);
     if (r->pass.phase == PHASE_DECODE && e.form != ENERGY_UNKNOWN)
         r->pass_energy_pJ = e.total_pJ;
+    r->result->energy_missing |= e.missing;
     timeline_counter(r->setup.timeline, r->cache_track, now,
                      r->decide ? decide_used_bytes(r->decide) : 0);
     if (!r->warm)
