@@ -87,7 +87,7 @@ struct run {
     size_t pressure_next;
     uint64_t killed_ns, lacking; /* when the memory ran out, and by how many bytes */
     uint64_t asked_bytes;        /* by the application that it ran out for; 0: by state */
-    bool warm; /* the device has a heat model */
+    bool warm;                   /* the device has a heat model */
     struct heat heat;
     uint64_t *flash_read; /* by storage, in the present pass */
     uint64_t energy_ops, energy_bytes, energy_busy_ns, energy_read; /* at the start of the pass */
