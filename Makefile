@@ -27,15 +27,15 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-st
 # -ffp-contract=off: a fused multiply-add would make printed doubles depend on the compiler.
 CPPFLAGS += -I. -D_GNU_SOURCE -DMEMWALL_VERSION='"$(VERSION)"'
 CFLAGS   += -std=c11 $(OPTIMISE) $(WARN) -ffp-contract=off -fno-math-errno -pthread
-LDLIBS   += -lcsv -lyaml -ljansson -lgsl -lgslcblas -luring -lm -lpthread
+LDLIBS   += -lcsv -lyaml -ljansson -lgsl -lgslcblas -luring -lpcre2-8 -lm -lpthread
 
 # What Debian packages the build, the tests and the figures need.
-PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev liburing-dev libcmocka-dev \
+PACKAGES := build-essential libcsv-dev libyaml-dev libjansson-dev libgsl-dev liburing-dev libpcre2-dev libcmocka-dev \
             libpcg-cpp-dev clang clang-format
 
 # A folder is a module; a new .c file in one of them is built without touching this file.
-FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline validate \
-           kernels/formats kernels/isa kernels/loader kernels/store
+FOLDERS := base models devices sim/core sim/policy sim/trace sim/roofline sim/replay sim/plan sim/pipeline experiments validate \
+           kernels/formats kernels/isa kernels/loader kernels/store kernels/bench kernels/graph kernels/pack kernels/synth kernels/heads
 # Files of one instruction set are named for it; those of other architectures than the compiler's are left out.
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 ISAS_x86_64  := avx2 avx512
@@ -84,7 +84,13 @@ memwall: $(PROGRAM)
 $(PROGRAM): $(CLI_OBJ) $(BUILD)/libmemwall.a
 	$(call run,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(CLI_OBJ) $(BUILD)/libmemwall.a $(LDLIBS)
 
-$(BUILD)/libmemwall.a: $(LIB_OBJ)
+# A file that came or went changes the library even where no object is newer than it.
+$(BUILD)/libmemwall.list: FORCE
+	@mkdir -p $(@D)
+	@echo '$(LIB_OBJ)' | cmp -s - $@ || echo '$(LIB_OBJ)' > $@
+.PHONY: FORCE
+
+$(BUILD)/libmemwall.a: $(LIB_OBJ) $(BUILD)/libmemwall.list
 	@rm -f $@
 	$(call run,$@)$(AR) rcs $@ $(LIB_OBJ)
 
@@ -151,6 +157,14 @@ bench: memwall
 	./memwall bench replay
 	./memwall bench read
 	./memwall bench sim
+	./memwall bench sweep
+
+## engine-bench: the engine's kernels and reads beside what memory, arithmetic and the disk give here
+.PHONY: engine-bench
+engine-bench: memwall
+	./memwall engine bench kernels --format csv
+	./memwall engine bench kernels --format csv --batch 1 --busy 1
+	./memwall engine bench loader --format csv
 
 ## setup: install missing Debian packages
 setup:
@@ -163,7 +177,7 @@ setup:
 
 ## install: program and catalogue under DESTDIR/PREFIX
 CATALOGUE := models/desc devices/desc sim/trace/presets sim/pipeline/profiles sim/plan/measured.csv \
-             $(wildcard validate/data/*.csv)
+             $(wildcard validate/data/*.csv) $(wildcard experiments/*.yaml plots/*.gp)
 install: $(PROGRAM)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/memwall
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/memwall

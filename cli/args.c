@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTIONS_MAX = 64, POSITIONALS_MAX = 64 };
+enum { OPTIONS_MAX = 64, POSITIONALS_MAX = 1024 };
 
 static const char *const formats[] = {"table", "csv", "json", NULL};
 static const struct option common[] = {
@@ -45,6 +45,7 @@ struct args {
     const char *positional[POSITIONALS_MAX];
     size_t positional_count;
     struct owned *owned;
+    struct capture *capture;
 };
 
 static void *keep(struct args *a, void *memory)
@@ -159,6 +160,24 @@ static enum status take(struct setting *s, const char *text, struct diag *dg)
     if (s->option->type == OPTION_COUNT || s->option->type == OPTION_SIZE)
         return read_number(s, dg);
     return s->option->type == OPTION_CHOICE ? read_choice(s, dg) : ST_OK;
+}
+
+enum status args_check_value(const struct option *o, const char *text, struct diag *dg)
+{
+    struct setting s = {.option = o};
+    enum status st = take(&s, text, dg);
+    free(s.list);
+    return st;
+}
+
+struct capture *args_capture(const struct args *a)
+{
+    return a->capture;
+}
+
+void args_set_capture(struct args *a, struct capture *c)
+{
+    a->capture = c;
 }
 
 /* One `--name`, `--name=value` or `--name value`; *i moves past what it used. */

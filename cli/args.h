@@ -45,6 +45,14 @@ const char *const *args_list(const struct args *a, const char *name, size_t *cou
 size_t args_positional_count(const struct args *a);
 const char *args_positional(const struct args *a, size_t i); /* NULL past the end */
 
+/* A run for its row instead of for print, see cli/capture.h; NULL for one from the command line. */
+struct capture;
+struct capture *args_capture(const struct args *a);
+void args_set_capture(struct args *a, struct capture *c);
+
+/* Whether `text` is a value that option `o` takes; ST_USAGE with the reason if not. */
+MUST_CHECK enum status args_check_value(const struct option *o, const char *text, struct diag *dg);
+
 /* Zeroed memory that lives as long as `a`, or NULL. */
 void *args_memory(struct args *a, size_t bytes);
 

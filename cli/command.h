@@ -13,6 +13,11 @@ struct command {
         *options; /* ends with a NULL name; --format --seed --set --help are common */
     size_t positional_min, positional_max;
     bool no_set; /* reads no description: --set is misuse */
+    /* Of a command that may be the method of an experiment: the row it prints for one run, and the flag that
+     * asks for that row, if it usually prints something else. */
+    const struct column *columns;
+    size_t column_count;
+    const char *row_flag;
     enum status (*run)(struct args *a, struct diag *dg);
 };
 

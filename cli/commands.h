@@ -8,6 +8,7 @@ extern const struct command command_plan;
 extern const struct command command_roofline;
 extern const struct command command_replay;
 extern const struct command command_sim;
+extern const struct command command_sweep;
 extern const struct command command_trace_info;
 extern const struct command command_trace_convert;
 extern const struct command command_trace_generate;
@@ -23,5 +24,12 @@ extern const struct command command_validate_published;
 extern const struct command command_bench_replay;
 extern const struct command command_bench_read;
 extern const struct command command_bench_sim;
+extern const struct command command_bench_sweep;
+extern const struct command command_engine_synth;
+extern const struct command command_engine_pack;
+extern const struct command command_engine_heads;
+extern const struct command command_engine_run;
+extern const struct command command_engine_bench_kernels;
+extern const struct command command_engine_bench_loader;
 
 #endif

@@ -18,6 +18,7 @@ const struct command *const commands[] = {
     &command_roofline,
     &command_replay,
     &command_sim,
+    &command_sweep,
     &command_trace_info,
     &command_trace_convert,
     &command_trace_generate,
@@ -33,6 +34,13 @@ const struct command *const commands[] = {
     &command_bench_replay,
     &command_bench_read,
     &command_bench_sim,
+    &command_bench_sweep,
+    &command_engine_synth,
+    &command_engine_pack,
+    &command_engine_heads,
+    &command_engine_run,
+    &command_engine_bench_kernels,
+    &command_engine_bench_loader,
     NULL,
 };
 /* clang-format on */
@@ -65,7 +73,7 @@ static void print_commands(FILE *f, const char *prefix)
 {
     for (const struct command *const *c = commands; *c; c++)
         if (!prefix || (strncmp((*c)->name, prefix, strlen(prefix)) == 0))
-            fprintf(f, "  %-16s %s\n", (*c)->name, (*c)->summary);
+            fprintf(f, "  %-20s  %s\n", (*c)->name, (*c)->summary);
 }
 
 /* The exit code after something was printed by hand. */

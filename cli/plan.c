@@ -58,35 +58,37 @@ static void request_from(struct plan_request *r, const struct args *a, const str
 /* ---- as a row ------------------------------------------------------------------------------ */
 
 #define FIXED_COLUMNS 27
-static const struct column fixed_columns[FIXED_COLUMNS] = {
-    {"model", CELL_TEXT, 0, false},
-    {"device", CELL_TEXT, 0, false},
-    {"quant", CELL_TEXT, 0, false},
-    {"profile", CELL_TEXT, 0, false},
-    {"fits", CELL_COUNT, 0, false},
-    {"decode_tok_per_s", CELL_NUMBER, 6, false},
-    {"decode_tok_per_s_low", CELL_NUMBER, 6, false},
-    {"decode_tok_per_s_high", CELL_NUMBER, 6, false},
-    {"ttft_s", CELL_NUMBER, 6, false},
-    {"ttft_s_low", CELL_NUMBER, 6, false},
-    {"ttft_s_high", CELL_NUMBER, 6, false},
-    {"bound", CELL_TEXT, 0, false},
-    {"hit_ratio", CELL_RATIO, 0, false},
-    {"flash_bytes_per_token", CELL_COUNT, 0, false},
-    {"expert_bytes_per_token", CELL_COUNT, 0, false},
-    {"weight_bytes", CELL_COUNT, 0, false},
-    {"dense_bytes", CELL_COUNT, 0, false},
-    {"cache_bytes", CELL_COUNT, 0, false},
-    {"state_bytes", CELL_COUNT, 0, false},
-    {"buffer_bytes", CELL_COUNT, 0, false},
-    {"given_bytes", CELL_COUNT, 0, false},
-    {"minimum_bytes", CELL_COUNT, 0, false},
-    {"routing", CELL_TEXT, 0, false},
-    {"assumed", CELL_TEXT, 0, false},
-    {"context", CELL_COUNT, 0, false},
-    {"prompt_tokens", CELL_COUNT, 0, false},
-    {"unit", CELL_TEXT, 0, false},
-};
+/* clang-format off */
+#define FIXED_COLUMNS_TABLE \
+    {"model", CELL_TEXT, 0, false}, \
+    {"device", CELL_TEXT, 0, false}, \
+    {"quant", CELL_TEXT, 0, false}, \
+    {"profile", CELL_TEXT, 0, false}, \
+    {"fits", CELL_COUNT, 0, false}, \
+    {"decode_tok_per_s", CELL_NUMBER, 6, false}, \
+    {"decode_tok_per_s_low", CELL_NUMBER, 6, false}, \
+    {"decode_tok_per_s_high", CELL_NUMBER, 6, false}, \
+    {"ttft_s", CELL_NUMBER, 6, false}, \
+    {"ttft_s_low", CELL_NUMBER, 6, false}, \
+    {"ttft_s_high", CELL_NUMBER, 6, false}, \
+    {"bound", CELL_TEXT, 0, false}, \
+    {"hit_ratio", CELL_RATIO, 0, false}, \
+    {"flash_bytes_per_token", CELL_COUNT, 0, false}, \
+    {"expert_bytes_per_token", CELL_COUNT, 0, false}, \
+    {"weight_bytes", CELL_COUNT, 0, false}, \
+    {"dense_bytes", CELL_COUNT, 0, false}, \
+    {"cache_bytes", CELL_COUNT, 0, false}, \
+    {"state_bytes", CELL_COUNT, 0, false}, \
+    {"buffer_bytes", CELL_COUNT, 0, false}, \
+    {"given_bytes", CELL_COUNT, 0, false}, \
+    {"minimum_bytes", CELL_COUNT, 0, false}, \
+    {"routing", CELL_TEXT, 0, false}, \
+    {"assumed", CELL_TEXT, 0, false}, \
+    {"context", CELL_COUNT, 0, false}, \
+    {"prompt_tokens", CELL_COUNT, 0, false}, \
+    {"unit", CELL_TEXT, 0, false}
+/* clang-format on */
+static const struct column fixed_columns[FIXED_COLUMNS] = {FIXED_COLUMNS_TABLE};
 
 static double rate_of(uint64_t ns)
 {
@@ -125,8 +127,46 @@ static void put_row(struct report *r, const struct plan *p)
     report_count(r, p->request.place.context);
     report_count(r, p->request.prompt);
     report_text(r, p->site->name);
+}
+
+/* The row of an experiment has a column for every question, whether it was asked or not. */
+#define CAPTURED_FACTORS 9
+static const struct column captured_columns[FIXED_COLUMNS + CAPTURED_FACTORS] = {
+    FIXED_COLUMNS_TABLE,
+    {"factor_flash_2x", CELL_NUMBER, 6, false},
+    {"factor_cache_2x", CELL_NUMBER, 6, false},
+    {"factor_perfect_prefetch", CELL_NUMBER, 6, false},
+    {"factor_overlap", CELL_NUMBER, 6, false},
+    {"factor_compute_2x", CELL_NUMBER, 6, false},
+    {"factor_dram_2x", CELL_NUMBER, 6, false},
+    {"factor_link_2x", CELL_NUMBER, 6, false},
+    {"factor_packed", CELL_NUMBER, 6, false},
+    {"factor_fewer_bits", CELL_NUMBER, 6, false},
+};
+
+static const struct what_if *answer_to(const struct plan *p, const char *factor)
+{
+    const char *key = factor + strlen("factor_");
+    bool bits = strcmp(key, "fewer_bits") == 0; /* its key says how many: bits_3 */
     for (size_t i = 0; i < p->what_if_count; i++)
-        report_number(r, (double)p->what_if[i].factor.mid / 1e9);
+        if (strcmp(p->what_if[i].key, key) == 0 ||
+            (bits && strncmp(p->what_if[i].key, "bits_", strlen("bits_")) == 0))
+            return &p->what_if[i];
+    return NULL;
+}
+
+static enum status capture_row(const struct plan *p, const struct args *a, struct diag *dg)
+{
+    struct report *r;
+    enum status st = report_open(&r, a, captured_columns, FIXED_COLUMNS + CAPTURED_FACTORS, dg);
+    if (st != ST_OK)
+        return st;
+    put_row(r, p);
+    for (size_t i = FIXED_COLUMNS; i < FIXED_COLUMNS + CAPTURED_FACTORS; i++) {
+        const struct what_if *w = answer_to(p, captured_columns[i].name);
+        report_number(r, w ? (double)w->factor.mid / 1e9 : 0.0 / 0.0);
+    }
+    return report_close(r, dg);
 }
 
 static enum status print_row(const struct plan *p, const struct args *a, struct diag *dg)
@@ -144,6 +184,8 @@ static enum status print_row(const struct plan *p, const struct args *a, struct 
         return st;
     report_single(r);
     put_row(r, p);
+    for (size_t i = 0; i < p->what_if_count; i++)
+        report_number(r, (double)p->what_if[i].factor.mid / 1e9);
     return report_close(r, dg);
 }
 
@@ -316,6 +358,8 @@ static enum status print_plan(const struct plan *p, const struct args *a, const 
     page.override = args_list(a, "set", &page.override_count);
     if (args_text(a, "want"))
         return print_want(&page, a, dg);
+    if (args_capture(a))
+        return capture_row(p, a, dg);
     if (args_count(a, "format") == 0)
         return print_screen(&page, a, dg);
     return args_flag(a, "explain") ? print_inputs(p, a, dg) : print_row(p, a, dg);
@@ -348,5 +392,7 @@ const struct command command_plan = {
     .options = options,
     .positional_min = 1,
     .positional_max = 1,
+    .columns = captured_columns,
+    .column_count = FIXED_COLUMNS + CAPTURED_FACTORS,
     .run = run,
 };

@@ -5,10 +5,21 @@
 
 #include <string.h>
 
-const char *const scope_names[] = {"global", "layer", NULL};
-const char *const evict_names[] = {"before", "after", NULL};
 const char *const prefetch_names[] = {"none", "previous-token", "frequency", "co-activation",
                                       "gate", "heads",          "oracle",    NULL};
+
+const char *const prefetch_when_names[] = {"ordered", "idle", NULL};
+
+const char *prefetch_label(const struct prefetch_policy *p, bool timed)
+{
+    static const char *const labels[] = {"gate (timed)", "heads (timed)", "oracle (timed)"};
+    if (!p)
+        return "none";
+    for (size_t i = 0; timed && i < sizeof labels / sizeof *labels; i++)
+        if (strncmp(labels[i], p->name, strlen(p->name)) == 0)
+            return labels[i];
+    return p->name;
+}
 
 static enum status unknown_policy(const char *name, struct diag *dg)
 {

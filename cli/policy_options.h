@@ -9,9 +9,8 @@
 #define POLICY_NAMES                                                                               \
     "pinned fifo lru clock lfu lfu-aged slru sieve s3fifo arc least-stale random belady"
 
-extern const char *const scope_names[];    /* by enum scope */
-extern const char *const evict_names[];    /* by enum evict_when */
-extern const char *const prefetch_names[]; /* none first, then the table of prefetchers */
+extern const char *const prefetch_names[];      /* none first, then the table of prefetchers */
+extern const char *const prefetch_when_names[]; /* ordered, idle */
 
 /* Rows for a command's option table. */
 #define PREFETCH_OPTIONS                                                                           \
@@ -35,6 +34,16 @@ extern const char *const prefetch_names[]; /* none first, then the table of pref
             1, 0, false                                                                            \
     }
 
+/* Another row, for commands that have a device: 1 is timed. */
+#define PREFETCH_WHEN_OPTION                                                                       \
+    {                                                                                              \
+        "prefetch-when", OPTION_CHOICE, "ordered|idle",                                            \
+            "at once, or (timed) only while the drive has nothing else to do, dropping what "      \
+            "comes "                                                                               \
+            "too late",                                                                            \
+            "ordered", prefetch_when_names, 0, 0, false                                            \
+    }
+
 struct policy_list {
     const struct cache_policy *policy[32];
     size_t count;
@@ -54,5 +63,8 @@ MUST_CHECK enum status prefetch_options_read(const struct args *a,
                                              const struct prefetch_policy **prefetch,
                                              uint32_t *distance, uint32_t *experts_max,
                                              uint64_t *bytes_max, struct diag *dg);
+
+/* Its name in results, with `(timed)` behind it if its guesses wait for an idle device; NULL is none. */
+const char *prefetch_label(const struct prefetch_policy *p, bool timed);
 
 #endif

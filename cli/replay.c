@@ -1,6 +1,8 @@
 /* replay.c -- `memwall replay`: cache policies over a recorded trace, hits and bytes, no time. */
+#include "cli/capture.h"
 #include "cli/commands.h"
 #include "cli/policy_options.h"
+#include "cli/replay_decisions.h"
 #include "cli/report.h"
 
 #include "base/progress.h"
@@ -13,10 +15,13 @@
 
 static const struct option options[] = {
     {"trace", OPTION_TEXT, "FILE", "routing trace (memwall, route_trace v1, ESFT folder)", NULL,
-     NULL, 0, 0, true},
+     NULL, 0, 0, false},
+    {"decisions", OPTION_TEXT, "FILE",
+     "instead of a trace: a run's decision log, whose every command must come again", NULL, NULL, 0,
+     0, false},
     {"policy", OPTION_TEXT, "P[,P]", "cache policies, or all; none " POLICY_NAMES, "lru", NULL, 0,
      0, false},
-    {"cache", OPTION_TEXT, "SIZE[,SIZE]", "cache budgets", NULL, NULL, 0, 0, true},
+    {"cache", OPTION_TEXT, "SIZE[,SIZE]", "cache budgets", NULL, NULL, 0, 0, false},
     {"scope", OPTION_CHOICE, "global|layer", "one cache, or an equal share a layer", "global",
      scope_names, 0, 0, false},
     {"evict", OPTION_CHOICE, "before|after",
@@ -120,12 +125,13 @@ struct plan_of_runs {
 };
 
 static enum status run_all(struct report *r, const struct trace *t, struct plan_of_runs *p,
-                           struct diag *dg)
+                           const struct args *a, struct diag *dg)
 {
     struct progress progress;
     enum status st = ST_OK;
     bool cut = false;
     progress_start(&progress, "replay", p->policies.count * p->budgets.count);
+    progress.visible &= !args_capture(a);
     for (size_t b = 0; st == ST_OK && b < p->budgets.count; b++)
         for (size_t i = 0; st == ST_OK && i < p->policies.count; i++) {
             struct replay_result result;
@@ -140,11 +146,11 @@ static enum status run_all(struct report *r, const struct trace *t, struct plan_
         }
     progress_end(&progress);
     if (st == ST_OK && cut)
-        say("prefill chunks that did not fit a budget were cut into smaller ones");
+        note(a, "prefill chunks that did not fit a budget were cut into smaller ones");
     return st;
 }
 
-static enum status replay_command(struct args *a, struct diag *dg)
+static enum status replay_trace(struct args *a, struct diag *dg)
 {
     struct plan_of_runs p = {.setup = {.scope = (enum scope)args_count(a, "scope"),
                                        .evict = (enum evict_when)args_count(a, "evict"),
@@ -158,7 +164,8 @@ static enum status replay_command(struct args *a, struct diag *dg)
     if (st != ST_OK)
         return st;
     struct trace *t;
-    st = trace_load(&t, args_text(a, "trace"), dg);
+    bool kept;
+    st = captured_trace(&t, &kept, a, dg);
     if (st != ST_OK)
         return st;
     if (p.setup.prefetch_experts_max == 0)
@@ -171,23 +178,38 @@ static enum status replay_command(struct args *a, struct diag *dg)
     if (st == ST_OK)
         st = report_open(&r, a, columns, sizeof columns / sizeof *columns, dg);
     if (st == ST_OK)
-        st = run_all(r, t, &p, dg);
+        st = run_all(r, t, &p, a, dg);
     if (st == ST_OK)
         st = report_close(r, dg);
     else
         report_abandon(r);
     free(rank);
-    trace_free(t);
+    if (!kept)
+        trace_free(t);
     return st;
+}
+
+static enum status replay_command(struct args *a, struct diag *dg)
+{
+    if (args_given(a, "decisions"))
+        return replay_decisions(a, args_text(a, "decisions"), dg);
+    if (!args_given(a, "trace"))
+        return diag_set(dg, ST_USAGE, "--trace FILE is required");
+    if (!args_given(a, "cache"))
+        return diag_set(dg, ST_USAGE, "--cache SIZE[,SIZE] is required");
+    return replay_trace(a, dg);
 }
 
 const struct command command_replay = {
     .name = "replay",
     .summary = "cache policies over a recorded trace: hits and bytes, no time",
-    .usage = "--trace FILE --cache SIZE[,SIZE] [--policy P[,P]] [--scope global|layer]",
+    .usage = "--trace FILE --cache SIZE[,SIZE] [--policy P[,P]] [--scope global|layer], or "
+             "--decisions FILE",
     .example = "memwall replay --trace tests/data/demo.trace.csv --policy lru,s3fifo,belady "
                "--cache 1GiB,4GiB",
     .options = options,
     .no_set = true,
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
     .run = replay_command,
 };

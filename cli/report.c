@@ -5,6 +5,7 @@
 #include "base/csv.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "cli/capture.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -21,6 +22,7 @@ struct report {
     char **cell; /* row after row; NULL is empty */
     size_t used, room;
     bool single, no_memory;
+    struct capture *capture;
 };
 
 enum status report_open(struct report **out, const struct args *a, const struct column *columns,
@@ -32,6 +34,7 @@ enum status report_open(struct report **out, const struct args *a, const struct 
     r->format = (enum format)args_count(a, "format");
     r->columns = columns;
     r->count = count;
+    r->capture = args_capture(a);
     *out = r;
     return ST_OK;
 }
@@ -108,6 +111,11 @@ void report_number(struct report *r, double x)
 {
     assert(current(r)->type == CELL_NUMBER);
     put_double(r, x, current(r)->decimals);
+}
+
+void report_raw(struct report *r, const char *text)
+{
+    put(r, *text ? text : NULL);
 }
 
 void report_empty(struct report *r)
@@ -196,9 +204,24 @@ static void print_table(const struct report *r, FILE *f, size_t *width)
     }
 }
 
+static void hand_over(struct report *r)
+{
+    assert(!r->capture->cell);
+    r->capture->cell = r->cell;
+    r->capture->cell_count = r->used;
+    r->capture->row_count = r->used / r->count;
+    r->cell = NULL;
+    r->used = 0;
+}
+
 enum status report_close(struct report *r, struct diag *dg)
 {
     assert(r->used % r->count == 0 || r->no_memory);
+    if (r->capture && !r->no_memory) {
+        hand_over(r);
+        report_free(r);
+        return ST_OK;
+    }
     size_t *width = calloc(r->count, sizeof *width);
     if (r->no_memory || !width) {
         free(width);

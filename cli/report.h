@@ -28,7 +28,10 @@ void report_count(struct report *r, uint64_t n);
 void report_ratio(struct report *r, double x); /* NaN prints empty (null in JSON) */
 void report_number(struct report *r, double x);
 void report_empty(struct report *r);
-/* Flushes; ST_IO if standard output could not take it. Frees r. */
+/* A number as text, printed as it is: for rows that were captured. Blank text is empty. */
+void report_raw(struct report *r, const char *text);
+/* Hands the rows to the capture of the arguments if there is one. Else flushes; ST_IO if standard
+ * output could not take it. Frees r. */
 MUST_CHECK enum status report_close(struct report *r, struct diag *dg);
 /* Frees r without printing; NULL is fine. */
 void report_abandon(struct report *r);

@@ -4,6 +4,7 @@
  * model with routed experts that do not fit are read again every pass, and a note says so. A dense model
  * that does not fit is refused, unless the caller says that the card is hypothetical or that several share it.
  */
+#include "cli/capture.h"
 #include "cli/commands.h"
 #include "cli/roofline_print.h"
 
@@ -11,6 +12,7 @@
 #include "sim/trace/preset.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const rate_names[] = {"peak", "reached", NULL};
@@ -38,6 +40,8 @@ static const struct option options[] = {
      0, 0, false},
     {"summary", OPTION_FLAG, NULL, "bounds, ridges and crossovers instead of operations", NULL,
      NULL, 0, 0, false},
+    {"row", OPTION_FLAG, NULL, "one row: the bounds of a token and the bytes it moves", NULL, NULL,
+     0, 0, false},
     {NULL, OPTION_FLAG, NULL, NULL, NULL, NULL, 0, 0, false},
 };
 
@@ -105,18 +109,40 @@ static enum status set_place(struct roofline_picture *p, const struct args *a, s
         return diag_set(dg, st, "%s (--hypothetical goes on as if it did, --tp N shares it)",
                         first.text);
     }
-    say("hypothetical: %s", dg->text);
+    note(a, "hypothetical: %s", dg->text);
     p->place.experts = model_experts_bytes(p->s.model);
     p->place.dense = model_weight_bytes(p->s.model) - p->place.experts;
     p->place.experts_on_unit = true;
     return ST_OK;
 }
 
+/* Counting a curve takes milliseconds: a capture keeps it. */
+static enum status preset_curve(struct hit_curve *curve, const struct args *a, const char *preset,
+                                uint64_t experts, uint64_t k, struct diag *dg)
+{
+    char folder[CATALOGUE_PATH_MAX], key[128];
+    snprintf(key, sizeof key, "%s %llu %llu", preset, (unsigned long long)experts,
+             (unsigned long long)k);
+    struct hit_curve *kept = shelf_find(a, "curve", key);
+    if (kept) {
+        *curve = *kept;
+        return ST_OK;
+    }
+    enum status st = hit_curve_preset(
+        curve, catalogue_dir(folder, sizeof folder, "sim/trace/presets"), preset, experts, k, dg);
+    kept = st == ST_OK && args_capture(a) ? malloc(sizeof *kept) : NULL;
+    if (!kept)
+        return st;
+    *kept = *curve;
+    if (!shelf_put(a, "curve", key, kept, free))
+        free(kept);
+    return st;
+}
+
 /* Routing of the model's preset where it matters: for hits of a cache, or for a union of tokens. */
 static enum status set_curve(struct roofline_picture *p, const struct args *a, struct diag *dg)
 {
     const struct model *m = p->s.model;
-    char folder[CATALOGUE_PATH_MAX];
     uint64_t experts = model_experts(m), k = model_top_k(m);
     bool matters = pass_tokens(a) > 1 || args_given(a, "cache") || args_given(a, "dram");
     hit_curve_uniform(&p->curve, experts, k);
@@ -124,9 +150,8 @@ static enum status set_curve(struct roofline_picture *p, const struct args *a, s
     if (!matters || !experts || strcmp(preset, "uniform") == 0)
         return ST_OK;
     if (!m->router)
-        say("%s names no routing preset: taken as %s", m->name, preset);
-    return hit_curve_preset(&p->curve, catalogue_dir(folder, sizeof folder, "sim/trace/presets"),
-                            preset, experts, k, dg);
+        note(a, "%s names no routing preset: taken as %s", m->name, preset);
+    return preset_curve(&p->curve, a, preset, experts, k, dg);
 }
 
 /* As stated; from the cache if one was asked for; all if everything is resident; else none. */
@@ -251,5 +276,8 @@ const struct command command_roofline = {
     .options = options,
     .positional_min = 1,
     .positional_max = 1,
+    .columns = roofline_row_columns,
+    .column_count = ROOFLINE_ROW_COLUMNS,
+    .row_flag = "row",
     .run = run,
 };

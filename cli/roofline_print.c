@@ -2,8 +2,7 @@
 #include "cli/roofline_print.h"
 
 #include "base/fixed.h"
-#include "cli/command.h"
-#include "cli/report.h"
+#include "cli/capture.h"
 #include "sim/roofline/op_table.h"
 #include "sim/roofline/ridge.h"
 
@@ -121,6 +120,71 @@ static enum status print_ops(const struct roofline_picture *p, const struct args
         b->binds};
     for (size_t i = 0; i < count; i++)
         people ? put_people_row(r, &rows[i]) : put_row(r, &rows[i]);
+    return report_close(r, dg);
+}
+
+/* ---- the row ------------------------------------------------------------------------------- */
+
+const struct column roofline_row_columns[ROOFLINE_ROW_COLUMNS] = {
+    {"model", CELL_TEXT, 0, false},
+    {"device", CELL_TEXT, 0, false},
+    {"quant", CELL_TEXT, 0, true},
+    {"unit", CELL_TEXT, 0, true},
+    {"tokens", CELL_COUNT, 0, true},
+    {"decode_tok_per_s", CELL_NUMBER, 6, false},
+    {"decode_tok_per_s_serial", CELL_NUMBER, 6, false},
+    {"bound", CELL_TEXT, 0, false},
+    {"hit_ratio", CELL_RATIO, 0, false},
+    {"flash_bytes_per_token", CELL_COUNT, 0, false},
+    {"dram_bytes_per_token", CELL_COUNT, 0, true},
+    {"link_bytes_per_token", CELL_COUNT, 0, true},
+    {"flop_per_token", CELL_COUNT, 0, true},
+    {"flop_per_flash_byte", CELL_NUMBER, 3, true},
+    {"flop_per_dram_byte", CELL_NUMBER, 3, true},
+    {"flash_s_per_token", CELL_NUMBER, 9, true},
+    {"dram_s_per_token", CELL_NUMBER, 9, true},
+    {"link_s_per_token", CELL_NUMBER, 9, true},
+    {"compute_s_per_token", CELL_NUMBER, 9, true},
+    {"crossover_flash_Bps", CELL_COUNT, 0, true},
+    {"cache_bytes", CELL_COUNT, 0, true},
+    {"weight_bytes", CELL_COUNT, 0, true},
+};
+
+static enum status print_row(const struct roofline_picture *p, const struct args *a,
+                             struct diag *dg)
+{
+    const struct tally *y = &p->tally;
+    const struct bounds *b = &p->bounds;
+    uint64_t n = p->load.tokens;
+    struct report *r;
+    enum status st = report_open(&r, a, roofline_row_columns, ROOFLINE_ROW_COLUMNS, dg);
+    if (st != ST_OK)
+        return st;
+    report_text(r, p->s.model->name);
+    report_text(r, p->s.device->name);
+    report_text(r, p->s.model->quant.name ? p->s.model->quant.name : "");
+    report_text(r, p->machine.unit);
+    report_count(r, n);
+    report_number(r, token_rate(n, b->lower_ns));
+    report_number(r, token_rate(n, b->upper_ns));
+    report_text(r, b->binds);
+    report_ratio(r, (double)p->regime.hit_ratio / 1e9);
+    report_count(r, y->flash_bytes / n);
+    report_count(r, y->memory_bytes / n);
+    report_count(r, y->link_bytes / n);
+    report_count(r, y->ops / n);
+    put_intensity(r, y->ops, y->flash_bytes);
+    put_intensity(r, y->ops, y->memory_bytes);
+    report_number(r, seconds(b->flash_ns) / (double)n);
+    report_number(r, seconds(b->memory_ns) / (double)n);
+    report_number(r, seconds(b->link_ns) / (double)n);
+    report_number(r, seconds(b->compute_ns) / (double)n);
+    if (y->flash_bytes)
+        report_count(r, crossover_Bps(y->flash_bytes, y->memory_bytes, p->machine.memory_Bps));
+    else
+        report_empty(r);
+    report_count(r, p->place.cache);
+    report_count(r, p->place.weights);
     return report_close(r, dg);
 }
 
@@ -296,10 +360,12 @@ static enum status print_summary(const struct roofline_picture *p, const struct 
     return report_close(s.r, dg);
 }
 
-static void tell_misfit(const struct roofline_picture *p)
+static void tell_misfit(const struct roofline_picture *p, const struct args *a)
 {
     char need[QUANTITY_TEXT_MAX], given[QUANTITY_TEXT_MAX], again[QUANTITY_TEXT_MAX];
-    say("%s does not fit: dense weights, state and one layer's experts take %s, %s is given; %s of "
+    note(
+        a,
+        "%s does not fit: dense weights, state and one layer's experts take %s, %s is given; %s of "
         "dense weights are read again every pass (--dense resident refuses that)",
         p->s.model->name, quantity_round(need, p->place.minimum, DIM_SIZE),
         quantity_round(given, p->place.given, DIM_SIZE),
@@ -312,7 +378,9 @@ enum status roofline_print(const struct roofline_picture *p, const struct args *
     bool summary =
         args_flag(a, "summary") || (!table && (args_given(a, "want") || args_given(a, "measured")));
     if (p->dense_streams)
-        tell_misfit(p);
+        tell_misfit(p, a);
+    if (args_flag(a, "row"))
+        return print_row(p, a, dg);
     enum status st = summary ? ST_OK : print_ops(p, a, dg);
     if (st != ST_OK || (!summary && !table))
         return st;

@@ -2,6 +2,7 @@
 #ifndef CLI_ROOFLINE_PRINT_H
 #define CLI_ROOFLINE_PRINT_H
 
+#include "cli/report.h"
 #include "cli/scenario.h"
 #include "sim/plan/hit_curve.h"
 #include "sim/plan/placement.h"
@@ -21,6 +22,10 @@ struct roofline_picture {
     uint64_t wanted_ns; /* of a token; 0: nothing wanted */
     double efficiency;  /* of the measured rate; below 0: none given */
 };
+
+/* What --row prints: a pass of `tokens` tokens, its figures by token. */
+#define ROOFLINE_ROW_COLUMNS 22
+extern const struct column roofline_row_columns[ROOFLINE_ROW_COLUMNS];
 
 /* The operations, the summary, or for people both, as the command line asks. */
 MUST_CHECK enum status roofline_print(const struct roofline_picture *p, const struct args *a,

@@ -1,6 +1,7 @@
 /* scenario.c -- see scenario.h. */
 #include "cli/scenario.h"
 
+#include "cli/capture.h"
 #include "cli/command.h"
 #include "models/state.h"
 #include "sim/pipeline/profile.h"
@@ -65,18 +66,51 @@ static enum status check_prefix(const char *text, struct diag *dg)
                     text);
 }
 
-static enum status load_both(struct scenario *s, const struct args *a, const char *model,
-                             const struct overrides *o, struct diag *dg)
+/* What a thing on the shelf was made of. NULL without memory. */
+static char *shelf_key(const char *name, const char *const *override, size_t count)
+{
+    size_t room = strlen(name) + 1;
+    for (size_t i = 0; i < count; i++)
+        room += strlen(override[i]) + 1;
+    char *key = malloc(room);
+    if (!key)
+        return NULL;
+    strcpy(key, name);
+    for (size_t i = 0; i < count; i++) {
+        strcat(key, " ");
+        strcat(key, override[i]);
+    }
+    return key;
+}
+
+static void release_model(void *model)
+{
+    model_free(model);
+}
+
+static void release_device(void *device)
+{
+    device_free(device);
+}
+
+static enum status load_device(struct scenario *s, const struct args *a, const struct overrides *o,
+                               struct diag *dg)
 {
     char folder[CATALOGUE_PATH_MAX];
-    enum status st =
-        model_load(&s->model, model, catalogue_dir(folder, sizeof folder, "models/desc"), o->model,
-                   o->model_count, dg);
-    if (st != ST_OK)
-        return st;
-    return device_load(&s->device, args_text(a, "device"),
-                       catalogue_dir(folder, sizeof folder, "devices/desc"), o->device,
-                       o->device_count, dg);
+    const char *name = args_text(a, "device");
+    char *key = shelf_key(name, o->device, o->device_count);
+    if (!key)
+        return diag_no_memory(dg);
+    enum status st = ST_OK;
+    s->device = shelf_find(a, "device", key);
+    s->device_kept = s->device != NULL;
+    if (!s->device)
+        st = device_load(&s->device, name, catalogue_dir(folder, sizeof folder, "devices/desc"),
+                         o->device, o->device_count, dg);
+    if (st == ST_OK && !s->device_kept)
+        s->device_kept = shelf_put(a, "device", key, s->device, release_device);
+    free(key);
+    return st;
 }
 
 enum status scenario_set_top_k(struct model *m, uint64_t top_k, struct diag *dg)
@@ -123,19 +157,52 @@ static enum status change_experts(struct model *m, const char *format, struct di
     return st == ST_OK ? ST_OK : diag_set(dg, st, "--expert-quant: %s", why.text);
 }
 
-static enum status finish(struct scenario *s, const struct args *a, const struct overrides *o,
-                          struct diag *dg)
+/* The model in the formats and with the top_k that the options ask for. */
+static enum status make_model(struct scenario *s, const struct args *a, const char *model,
+                              const struct overrides *o, struct diag *dg)
+{
+    char folder[CATALOGUE_PATH_MAX];
+    enum status st =
+        model_load(&s->model, model, catalogue_dir(folder, sizeof folder, "models/desc"), o->model,
+                   o->model_count, dg);
+    if (st == ST_OK && args_given(a, "quant"))
+        st = model_requantise(s->model, args_text(a, "quant"), dg);
+    if (st == ST_OK && args_given(a, "expert-quant"))
+        st = change_experts(s->model, args_text(a, "expert-quant"), dg);
+    return st == ST_OK ? change_top_k(s, a, o, dg) : st;
+}
+
+/* The same, from the shelf if it is there. */
+static enum status load_model(struct scenario *s, const struct args *a, const char *model,
+                              const struct overrides *o, struct diag *dg)
+{
+    char made[320];
+    snprintf(made, sizeof made, "%s|%s|%s", model,
+             args_given(a, "quant") ? args_text(a, "quant") : "",
+             args_given(a, "expert-quant") ? args_text(a, "expert-quant") : "");
+    bool cut = strlen(made) + 1 == sizeof made;
+    bool keep = !cut && !o->top_k && !args_given(a, "top-k"); /* top_k is changed after loading */
+    char *key = shelf_key(made, o->model, o->model_count);
+    if (!key)
+        return diag_no_memory(dg);
+    enum status st = ST_OK;
+    s->model = keep ? shelf_find(a, "model", key) : NULL;
+    s->model_kept = s->model != NULL;
+    if (!s->model)
+        st = make_model(s, a, model, o, dg);
+    if (st == ST_OK && !s->model_kept && keep)
+        s->model_kept = shelf_put(a, "model", key, s->model, release_model);
+    free(key);
+    return st;
+}
+
+static enum status finish(struct scenario *s, const struct args *a, struct diag *dg)
 {
     const char *state = args_text(a, "state-format");
     s->state_bits = state_bits_find(state);
     if (!s->state_bits)
         return diag_set(dg, ST_USAGE, "--state-format: no format named '%s'", state);
-    enum status st = ST_OK;
-    if (args_given(a, "quant"))
-        st = model_requantise(s->model, args_text(a, "quant"), dg);
-    if (st == ST_OK && args_given(a, "expert-quant"))
-        st = change_experts(s->model, args_text(a, "expert-quant"), dg);
-    return st == ST_OK ? change_top_k(s, a, o, dg) : st;
+    return ST_OK;
 }
 
 enum status scenario_load(struct scenario *out, struct args *a, struct diag *dg)
@@ -162,10 +229,12 @@ enum status scenario_load_model(struct scenario *out, struct args *a, const char
     if (st == ST_OK) {
         for (size_t i = 0; i < count; i++)
             sort_override(&o, set[i]);
-        st = load_both(out, a, model, &o, dg);
+        st = load_model(out, a, model, &o, dg);
     }
     if (st == ST_OK)
-        st = finish(out, a, &o, dg);
+        st = load_device(out, a, &o, dg);
+    if (st == ST_OK)
+        st = finish(out, a, dg);
     out->profile = o.profile;
     out->profile_count = o.profile_count;
     free(o.model);
@@ -177,8 +246,10 @@ enum status scenario_load_model(struct scenario *out, struct args *a, const char
 
 void scenario_free(struct scenario *s)
 {
-    model_free(s->model);
-    device_free(s->device);
+    if (!s->model_kept)
+        model_free(s->model);
+    if (!s->device_kept)
+        device_free(s->device);
     *s = (struct scenario){0};
 }
 

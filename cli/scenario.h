@@ -38,6 +38,7 @@ extern const char *const scenario_dense[];
 struct scenario {
     struct model *model;
     struct device *device;
+    bool model_kept, device_kept; /* by a capture, which releases them */
     uint32_t state_bits;
     bool changed_top_k; /* the model computes something else than was trained */
     const char *

@@ -1,5 +1,6 @@
 /* sim.c -- `memwall sim`: tokens as events, on time. One row: the rate with its interval, where the time
  * went, and the hashes that prove that decisions and events repeat. */
+#include "cli/capture.h"
 #include "cli/commands.h"
 #include "cli/policy_options.h"
 #include "cli/report.h"
@@ -17,7 +18,6 @@
 #include <string.h>
 
 static const char *const drive_names[] = {"striped", "mirrored", NULL}; /* enum array_layout */
-static const char *const when_names[] = {"ordered", "idle", NULL};
 static const char *const overlap_names[] = {"serial", "expert", NULL};
 
 static const struct option options[] = {
@@ -39,10 +39,7 @@ static const struct option options[] = {
     {"evict", OPTION_CHOICE, "before|after", "when room is made (the profile's)", NULL, evict_names,
      0, 0, false},
     PREFETCH_OPTIONS,
-    {"prefetch-when", OPTION_CHOICE, "ordered|idle",
-     "at once, or (timed) only while the drive has nothing else to do, dropping what comes too "
-     "late",
-     "ordered", when_names, 0, 0, false},
+    PREFETCH_WHEN_OPTION,
     {"overlap", OPTION_CHOICE, "serial|expert", "what waits for what (the profile's)", NULL,
      overlap_names, 0, 0, false},
     {"drives", OPTION_CHOICE, "striped|mirrored",
@@ -122,7 +119,8 @@ static void sim_inputs_free(struct sim_inputs *in)
 {
     scenario_free(&in->scenario);
     profile_free(in->profile);
-    trace_free(in->trace);
+    if (!in->trace_kept)
+        trace_free(in->trace);
     preset_free(in->preset);
     timeline_free(in->timeline);
     free(in->pressure);
@@ -161,7 +159,7 @@ static enum status load_routing(struct sim_inputs *in, const struct args *a, str
     if (args_given(a, "trace") && args_given(a, "routing"))
         return diag_set(dg, ST_USAGE, "--trace and --routing exclude each other");
     if (args_given(a, "trace"))
-        return trace_load(&in->trace, args_text(a, "trace"), dg);
+        return captured_trace(&in->trace, &in->trace_kept, a, dg);
     const char *name = args_text(a, "routing");
     if (name && strncmp(name, "fixed:", 6) == 0)
         return read_ratio(&in->setup.hit_ratio, "routing fixed:H", name + 6, dg);
@@ -170,8 +168,8 @@ static enum status load_routing(struct sim_inputs *in, const struct args *a, str
     if (!name) {
         name = PRESET_CUSTOMARY;
         in->routing_unknown = true;
-        say("%s names no routing preset: taken as %s; --routing and --trace say otherwise",
-            in->scenario.model->name, name);
+        note(a, "%s names no routing preset: taken as %s; --routing and --trace say otherwise",
+             in->scenario.model->name, name);
     }
     return preset_load(&in->preset, name, catalogue_dir(folder, sizeof folder, "sim/trace/presets"),
                        NULL, 0, dg);
@@ -246,19 +244,19 @@ static void say_what_is_idle(const struct sim_inputs *in, const struct args *a)
     static const char *const made_up[] = {"prompt", "requests", "top-k"};
     for (size_t i = 0; in->trace && i < sizeof made_up / sizeof *made_up; i++)
         if (args_given(a, made_up[i]))
-            say("--%s has no effect: the trace says what is run", made_up[i]);
+            note(a, "--%s has no effect: the trace says what is run", made_up[i]);
     if (args_given(a, "cache") && in->setup.policy->keeps_nothing)
-        say("--cache has no effect: policy %s keeps no expert; --policy lru or another does",
-            in->setup.policy->name);
+        note(a, "--cache has no effect: policy %s keeps no expert; --policy lru or another does",
+             in->setup.policy->name);
     if (args_given(a, "acceptance") && args_count(a, "draft") == 0)
-        say("--acceptance has no effect: --draft says how many tokens are drafted");
+        note(a, "--acceptance has no effect: --draft says how many tokens are drafted");
     const struct prefetch_policy *ahead = in->setup.prefetch;
     if (args_given(a, "prefetch") && ahead && !in->trace && !in->preset)
-        say("--prefetch has no effect: a fixed hit ratio names no expert");
+        note(a, "--prefetch has no effect: a fixed hit ratio names no expert");
     if (ahead && ahead->from_outside && !ahead->needs_future && in->trace &&
         in->trace->guess_count == 0)
-        say("prefetch %s has no effect: the trace has no predictions (rows of kind p)",
-            ahead->name);
+        note(a, "prefetch %s has no effect: the trace has no predictions (rows of kind p)",
+             ahead->name);
 }
 
 /* Where the machine does not let the profile have its way. */
@@ -271,13 +269,14 @@ static void say_what_differs(const struct sim_inputs *in, const struct args *a)
         efficient |= d->compute[i].efficiency.given;
     }
     if (in->profile->site == SITE_GPU && !gpu && !args_given(a, "unit"))
-        say("profile %s computes on a GPU, %s has none: its %s computes", in->profile->name,
-            d->name, d->compute_count ? d->compute[0].name : "unit");
+        note(a, "profile %s computes on a GPU, %s has none: its %s computes", in->profile->name,
+             d->name, d->compute_count ? d->compute[0].name : "unit");
     for (size_t i = 0; i < in->scenario.profile_count; i++)
         if (strncmp(in->scenario.profile[i], "kernel_efficiency=", 18) == 0 && efficient)
-            say("%s states what its kernels reach (efficiency): kernel_efficiency matters only "
-                "where memory is slower than that",
-                d->name);
+            note(a,
+                 "%s states what its kernels reach (efficiency): kernel_efficiency matters only "
+                 "where memory is slower than that",
+                 d->name);
 }
 
 static enum status load_inputs(struct sim_inputs *in, struct args *a, struct diag *dg)
@@ -384,12 +383,13 @@ static void add_row(struct report *r, const struct sim_inputs *in, const struct 
         report_count(r, in->setup.prompt_tokens);
 }
 
-static void say_what_energy_lacks(const struct sim_inputs *in, const struct pipeline_result *x)
+static void say_what_energy_lacks(const struct sim_inputs *in, struct args *a,
+                                  const struct pipeline_result *x)
 {
     char lacks[ENERGY_MISSING_MAX];
     if (x->energy_nJ && x->energy_missing)
-        say("energy counts nothing for what %s does not state: %s", in->scenario.device->name,
-            energy_missing_text(lacks, x->energy_missing));
+        note(a, "energy counts nothing for what %s does not state: %s", in->scenario.device->name,
+             energy_missing_text(lacks, x->energy_missing));
 }
 
 static enum status sim_command(struct args *a, struct diag *dg)
@@ -408,13 +408,14 @@ static enum status sim_command(struct args *a, struct diag *dg)
         st = timeline_save(in.timeline, args_text(a, "timeline"), dg);
     if (st == ST_OK) {
         if (f.result.cut)
-            say("prefill chunks that did not fit the cache were cut into smaller ones");
+            note(a, "prefill chunks that did not fit the cache were cut into smaller ones");
         if (f.result.tokens == 0 && in.setup.warmup)
-            say("no decode token was counted: the warm-up of %" PRIu64 " took all there are",
-                in.setup.warmup);
+            note(a, "no decode token was counted: the warm-up of %" PRIu64 " took all there are",
+                 in.setup.warmup);
         else if (f.result.tokens < in.setup.tokens)
-            say("the trace has %" PRIu64 " decode tokens, fewer than asked for", f.result.tokens);
-        say_what_energy_lacks(&in, &f.result);
+            note(a, "the trace has %" PRIu64 " decode tokens, fewer than asked for",
+                 f.result.tokens);
+        say_what_energy_lacks(&in, a, &f.result);
         add_row(r, &in, &f);
         st = report_close(r, dg);
     } else {
@@ -433,5 +434,7 @@ const struct command command_sim = {
                "bigmoeonedge "
                "--cache 4GiB --tokens 32",
     .options = options,
+    .columns = columns,
+    .column_count = sizeof columns / sizeof *columns,
     .run = sim_command,
 };

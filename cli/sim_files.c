@@ -11,13 +11,7 @@
 
 const char *sim_prefetch_label(const struct sim_inputs *in)
 {
-    static const char *const timed[] = {"gate (timed)", "heads (timed)", "oracle (timed)"};
-    if (!in->setup.prefetch)
-        return "none";
-    for (size_t i = 0; in->setup.prefetch_timed && i < 3; i++)
-        if (strncmp(timed[i], in->setup.prefetch->name, strlen(in->setup.prefetch->name)) == 0)
-            return timed[i];
-    return in->setup.prefetch->name;
+    return prefetch_label(in->setup.prefetch, in->setup.prefetch_timed);
 }
 
 static void write_token(void *self, const struct pipeline_token *t)

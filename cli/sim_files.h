@@ -11,6 +11,7 @@ struct sim_inputs {
     struct scenario scenario;
     struct engine_profile *profile;
     struct trace *trace;
+    bool trace_kept; /* by a capture, which releases it */
     struct preset *preset;
     struct timeline *timeline;
     struct pressure *pressure;

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/value.h"
+#include "base/yaml.h"
 
 enum device_class {
     DEVICE_PHONE,
@@ -63,6 +64,19 @@ struct memory {
     struct value latency;              /* ns */
 };
 
+/* What products with weights of one format reach on this unit, as measured: bytes of weights a second, and
+ * what a call costs beside them (fork, join, gating). Weights that fit the last-level cache come from it. */
+enum kernel_layout { KERNEL_BLOCKS, KERNEL_PACKED };
+struct kernel_rate {
+    const char *format;      /* slug of models/quant.h */
+    int layout;              /* enum kernel_layout: as GGUF stores it, or packed */
+    uint64_t threads;        /* that shared it */
+    uint64_t tokens;         /* a weight was multiplied with */
+    struct value rate;       /* out of memory, B/s */
+    struct value cache_rate; /* out of the last-level cache, B/s */
+    struct value call;       /* ns */
+};
+
 struct compute {
     const char *name; /* cpu, gpu, npu */
     struct value threads;
@@ -72,6 +86,15 @@ struct compute {
     struct value energy_per_op;  /* pJ */
     struct memory memory;        /* its own (VRAM); capacity not given: shares the DRAM */
     struct value link_bandwidth; /* host <-> this unit, each way */
+    struct yaml_list kernels; /* of struct kernel_rate; none: rates follow from peaks and shares */
+};
+
+/* What this machine costs an engine beside kernels and drives, as measured with that engine; they take the place
+ * of its profile's own figures (docs/profiles.md says what each key means). */
+struct host_costs {
+    const char *engine; /* the profile whose costs these are; NULL: none */
+    struct value submit, complete, wake, wake_busy, predict; /* ns */
+    struct value layer_overhead, token_overhead;             /* ns */
 };
 
 struct device {
@@ -79,7 +102,9 @@ struct device {
     const char *name, *title, *origin;
     int class_of; /* enum device_class */
     struct memory dram;
-    struct value reserve; /* bytes the system and its apps keep */
+    struct value last_level_cache; /* bytes that the kernels' threads share */
+    struct value reserve;          /* bytes the system and its apps keep */
+    struct host_costs host;
     size_t storage_count;
     struct storage *storage;
     size_t compute_count;

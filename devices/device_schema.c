@@ -82,6 +82,51 @@ const struct yaml_field storage_fields[] = {
           "program and erase cycles"),
     {.key = NULL}};
 
+static const char *const layout_names[] = {"blocks", "packed", NULL};
+
+static const struct yaml_field kernel_fields[] = {
+    TEXT("format", kernel_rate, format, true, "format of the weights: q4_0, f16, ..."),
+    {.key = "layout",
+     .type = YAML_TYPE_CHOICE,
+     .offset = offsetof(struct kernel_rate, layout),
+     .required = true,
+     .choices = layout_names,
+     .help = "blocks, as a GGUF stores them, or packed"},
+    {.key = "threads",
+     .type = YAML_TYPE_COUNT,
+     .offset = offsetof(struct kernel_rate, threads),
+     .required = true,
+     .min = 1,
+     .max = 1048576,
+     .help = "threads that shared the product"},
+    {.key = "tokens",
+     .type = YAML_TYPE_COUNT,
+     .offset = offsetof(struct kernel_rate, tokens),
+     .required = true,
+     .min = 1,
+     .max = 1048576,
+     .help = "tokens that each weight was multiplied with"},
+    VALUE("rate", kernel_rate, rate, DIM_RATE, 1, MAX_RATE, "weights out of memory"),
+    VALUE("cache_rate", kernel_rate, cache_rate, DIM_RATE, 1, MAX_RATE,
+          "weights out of the last-level cache"),
+    VALUE("call", kernel_rate, call, DIM_TIME, 0, MAX_TIME, "of a product, beside its bytes"),
+    {.key = NULL}};
+
+static const struct yaml_field host_fields[] = {
+    TEXT("engine", host_costs, engine, true, "the profile whose costs these are"),
+    VALUE("submit", host_costs, submit, DIM_TIME, 0, MAX_TIME, "processor time to issue a read"),
+    VALUE("complete", host_costs, complete, DIM_TIME, 0, MAX_TIME,
+          "processor time to collect a read"),
+    VALUE("wake", host_costs, wake, DIM_TIME, 0, MAX_TIME, "of a thread that slept on a read"),
+    VALUE("wake_busy", host_costs, wake_busy, DIM_TIME, 0, MAX_TIME,
+          "of a thread whose core computes"),
+    VALUE("predict", host_costs, predict, DIM_TIME, 0, MAX_TIME, "one prediction"),
+    VALUE("layer_overhead", host_costs, layer_overhead, DIM_TIME, 0, MAX_TIME,
+          "of a layer, beside its products' bytes"),
+    VALUE("token_overhead", host_costs, token_overhead, DIM_TIME, 0, MAX_TIME,
+          "of a token, beside its layers and its head's bytes"),
+    {.key = NULL}};
+
 const struct yaml_field compute_fields[] = {
     TEXT("name", compute, name, true, "cpu, gpu or npu"),
     VALUE("threads", compute, threads, DIM_COUNT, 1, 1048576, "threads that run kernels"),
@@ -100,6 +145,12 @@ const struct yaml_field compute_fields[] = {
      .help = "its own memory; absent: it shares the DRAM"},
     VALUE("link_bandwidth", compute, link_bandwidth, DIM_RATE, 1, MAX_RATE,
           "host to this unit, each way"),
+    {.key = "kernels",
+     .type = YAML_TYPE_LIST,
+     .offset = offsetof(struct compute, kernels),
+     .fields = kernel_fields,
+     .item_bytes = sizeof(struct kernel_rate),
+     .help = "measured products: list of rates by format, layout, threads and tokens"},
     {.key = NULL}};
 
 const struct yaml_field device_fields[] = {
@@ -116,7 +167,14 @@ const struct yaml_field device_fields[] = {
      .offset = offsetof(struct device, dram),
      .fields = memory_fields,
      .help = "main memory"},
+    VALUE("last_level_cache", device, last_level_cache, DIM_SIZE, 1, MAX_BYTES,
+          "that the threads of the kernels share"),
     VALUE("reserve", device, reserve, DIM_SIZE, 0, MAX_BYTES, "what the system and its apps keep"),
+    {.key = "host",
+     .type = YAML_TYPE_MAP,
+     .offset = offsetof(struct device, host),
+     .fields = host_fields,
+     .help = "what an engine pays on this machine beside kernels and drives"},
     {.key = "storage",
      .type = YAML_TYPE_NODE,
      .offset = offsetof(struct device_reading, storage),
@@ -197,6 +255,11 @@ enum status device_each_row(struct device *d, device_row_fn *fn, void *self, str
     for (size_t i = 0; i < d->compute_count && st == ST_OK; i++) {
         snprintf(prefix, sizeof prefix, "compute.%zu.", i);
         st = walk_rows(&w, prefix, compute_fields, &d->compute[i]);
+        struct kernel_rate *kernel = d->compute[i].kernels.items;
+        for (size_t k = 0; k < d->compute[i].kernels.count && st == ST_OK; k++) {
+            snprintf(prefix, sizeof prefix, "compute.%zu.kernels.%zu.", i, k);
+            st = walk_rows(&w, prefix, kernel_fields, &kernel[k]);
+        }
     }
     return st;
 }

@@ -203,6 +203,17 @@ uint64_t gguf_data_offset(const struct gguf *g, size_t file)
     return g->files[file].data_offset;
 }
 
+enum status gguf_check_unchanged(const struct gguf *g, struct diag *dg)
+{
+    for (size_t i = 0; i < g->file_count; i++) {
+        const struct gguf_file *f = &g->files[i];
+        const char *change = file_identity_change_at(&f->identity, f->path);
+        if (change)
+            return diag_set(dg, ST_IO, "%s: %s", f->path, change);
+    }
+    return ST_OK;
+}
+
 size_t gguf_tensor_count(const struct gguf *g)
 {
     return g->tensor_count;

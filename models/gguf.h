@@ -78,6 +78,10 @@ const char *gguf_file_path(const struct gguf *g, size_t file);
 uint64_t gguf_file_bytes(const struct gguf *g, size_t file);
 uint64_t gguf_data_offset(const struct gguf *g, size_t file); /* where its header ends */
 
+/* Whoever opened the files anew, by their paths, to read weights asks this afterwards. ST_IO: one is no longer
+ * the file whose header was read, or was written to since. */
+MUST_CHECK enum status gguf_check_unchanged(const struct gguf *g, struct diag *dg);
+
 size_t gguf_tensor_count(const struct gguf *g);
 const struct gguf_tensor *gguf_tensor_at(const struct gguf *g, size_t i); /* in the files' order */
 const struct gguf_tensor *gguf_tensor_find(const struct gguf *g, const char *name); /* or NULL */

@@ -279,6 +279,7 @@ enum status gguf_file_load(struct gguf_file *f, const char *path, uint32_t file_
     if (fstat(fd, &st) < 0) {
         s = diag_errno(dg, path, "cannot be examined");
     } else {
+        f->identity = file_identity_of(&st);
         f->bytes = r.file_bytes = (uint64_t)st.st_size;
         s = load_open_file(f, &r, fd, file_idx);
     }

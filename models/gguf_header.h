@@ -2,6 +2,7 @@
 #ifndef MODELS_GGUF_HEADER_H
 #define MODELS_GGUF_HEADER_H
 
+#include "base/file_identity.h"
 #include "models/gguf.h"
 
 struct gguf_key {
@@ -14,6 +15,7 @@ struct gguf_file {
     char *path;
     unsigned char *header; /* every view points into it */
     uint64_t bytes;
+    struct file_identity identity; /* when the header was read */
     uint64_t alignment, data_offset;
     struct gguf_key *keys; /* sorted by name, no name twice */
     size_t key_count, key_room;

@@ -139,7 +139,7 @@ static enum status add_tensors(struct gguf_import *c, struct census *census)
 }
 
 /* Names of general.file_type, the enum llama_ftype of llama.cpp. */
-static const char *file_type_name(const struct gguf *g)
+const char *gguf_model_file_type(uint64_t type)
 {
     static const char *const names[] = {
         [0] = "f32",      [1] = "f16",      [2] = "q4_0",      [3] = "q4_1",    [7] = "q8_0",
@@ -149,10 +149,7 @@ static const char *file_type_name(const struct gguf *g)
         [23] = "iq3_xxs", [24] = "iq1_s",   [25] = "iq4_nl",   [26] = "iq3_s",  [27] = "iq3_m",
         [28] = "iq2_s",   [29] = "iq2_m",   [30] = "iq4_xs",   [31] = "iq1_m",  [32] = "bf16",
         [36] = "tq1_0",   [37] = "tq2_0",   [38] = "mxfp4_moe"};
-    uint64_t type;
-    if (!gguf_u64(g, "general.file_type", &type) || type >= sizeof names / sizeof *names)
-        return NULL;
-    return names[type];
+    return type < sizeof names / sizeof *names ? names[type] : NULL;
 }
 
 static void name_mix(const struct gguf_import *c, const struct census *census)
@@ -176,7 +173,9 @@ static void name_mix(const struct gguf_import *c, const struct census *census)
             widest = quant_at(f)->name;
         }
     }
-    const char *declared = file_type_name(c->g);
+    uint64_t type = UINT64_MAX;
+    gguf_u64(c->g, "general.file_type", &type);
+    const char *declared = gguf_model_file_type(type);
     mix->name = declared ? declared : matrix_formats > 1 ? "mixed" : widest;
     if (!mix->group[GROUP_HEAD])
         mix->group[GROUP_HEAD] = mix->group[GROUP_EMBEDDING];

@@ -19,6 +19,9 @@ MUST_CHECK enum status gguf_model_load(struct model **out, const char *path, str
 /* The same from a container that is open, and stays open: for whoever also reads the weights. */
 MUST_CHECK enum status gguf_model_import(struct model **out, const struct gguf *g, struct diag *dg);
 
+/* The mix that general.file_type stands for, by llama.cpp's numbers: "q4_k_m"; NULL for a number without one. */
+const char *gguf_model_file_type(uint64_t type);
+
 /* The group of a tensor by its name without "blk.N.", such as ffn_down_exps.weight. Vectors, biases
  * and scales are GROUP_OTHER, except those of the indexer. */
 enum tensor_group gguf_model_group(const struct gguf_tensor *t, struct gguf_text name);

@@ -24,6 +24,11 @@ size_t allocations_count(void)
     return 0;
 }
 
+size_t allocations_alive(void)
+{
+    return 0;
+}
+
 void allocations_fail_at(size_t n)
 {
     (void)n;
@@ -31,12 +36,13 @@ void allocations_fail_at(size_t n)
 
 #else
 
-static _Atomic size_t calls, fatal_call;
+static _Atomic size_t calls, fatal_call, alive;
 
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
+void __libc_free(void *p);
 
 bool allocations_counted(void)
 {
@@ -46,6 +52,11 @@ bool allocations_counted(void)
 size_t allocations_count(void)
 {
     return calls;
+}
+
+size_t allocations_alive(void)
+{
+    return alive;
 }
 
 void allocations_fail_at(size_t n)
@@ -61,24 +72,39 @@ static bool refused(void)
     return true;
 }
 
+static void *given(void *p)
+{
+    alive += p != NULL;
+    return p;
+}
+
 void *malloc(size_t bytes)
 {
-    return refused() ? NULL : __libc_malloc(bytes);
+    return refused() ? NULL : given(__libc_malloc(bytes));
 }
 
 void *calloc(size_t count, size_t bytes)
 {
-    return refused() ? NULL : __libc_calloc(count, bytes);
+    return refused() ? NULL : given(__libc_calloc(count, bytes));
 }
 
 void *realloc(void *old, size_t bytes)
 {
-    return refused() ? NULL : __libc_realloc(old, bytes);
+    if (refused())
+        return NULL;
+    void *p = __libc_realloc(old, bytes);
+    return old ? p : given(p);
 }
 
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    return refused() ? NULL : __libc_memalign(alignment, bytes);
+    return refused() ? NULL : given(__libc_memalign(alignment, bytes));
+}
+
+void free(void *p)
+{
+    alive -= p != NULL;
+    __libc_free(p);
 }
 
 #endif

@@ -13,6 +13,8 @@
 bool allocations_counted(void);
 /* Calls that asked for memory since the program began (malloc, calloc, realloc, aligned_alloc). */
 size_t allocations_count(void);
+/* Blocks that were given and not yet freed; of use only in comparison. */
+size_t allocations_alive(void);
 /* The n-th such call from now (1 = the next) returns NULL, once; 0: none does. */
 void allocations_fail_at(size_t n);
 

@@ -120,16 +120,18 @@ void command_list_read(struct command_list *out)
 static const char *example_dir(void)
 {
     static char dir[160];
-    char here[PATH_MAX - 16], link[PATH_MAX];
+    static const char *const links[] = {"tests", "experiments"};
+    char here[PATH_MAX - 16], link[PATH_MAX], name[64];
     if (*dir)
         return dir;
     strcpy(dir, temp_path("examples"));
     assert_int_equal(mkdir(dir, 0777), 0);
     assert_non_null(getcwd(here, sizeof here));
-    snprintf(link, sizeof link, "%s/tests", here);
-    char *at = strdup(temp_path("examples/tests"));
-    assert_int_equal(symlink(link, at), 0);
-    free(at);
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        snprintf(link, sizeof link, "%s/%s", here, links[i]);
+        snprintf(name, sizeof name, "examples/%s", links[i]);
+        assert_int_equal(symlink(link, temp_path(name)), 0);
+    }
     return dir;
 }
 

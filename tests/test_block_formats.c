@@ -1,4 +1,4 @@
-/* test_block_formats.c -- block formats: exact values, exact conversions, writers, 8-bit activations. */
+/* test_block_formats.c -- block formats: exact values, exact conversions, 8-bit activations. */
 #include "tests/support.h"
 
 #include "base/pcg.h"
@@ -156,82 +156,6 @@ static void a_float_between_two_halves_goes_to_the_nearest_or_the_even_one(void 
     assert_int_equal(half_of_float(1e-30f), 0);
 }
 
-/* Largest error of a writer in units of the block's largest magnitude. */
-static void writers_are_as_near_as_their_steps_allow(void **state)
-{
-    (void)state;
-    static const struct {
-        enum format_id id;
-        double error_max;
-    } cases[] = {{FORMAT_F32, 0},
-                 {FORMAT_F16, 0x1p-11},
-                 {FORMAT_Q8_0, 0.5 / 127 + 0x1p-11},
-                 {FORMAT_Q4_0, 1.0 / 8 + 0x1p-11},
-                 {FORMAT_MXFP4, 1.0 / 4}};
-    struct pcg p;
-    pcg_stream(&p, 2, "writers");
-    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        const struct block_format *f = block_format(cases[c].id);
-        for (int turn = 0; turn < 200; turn++) {
-            float in[32], out[32];
-            uint8_t row[32 * 4];
-            double max = 0;
-            for (int i = 0; i < 32; i++) {
-                in[i] = ldexpf((float)pcg_gauss_q16(&p), turn % 12 - 20);
-                max = fmax(max, fabs((double)in[i]));
-            }
-            block_quantise(f, row, in, 32);
-            block_dequantise(f, out, row, 32);
-            for (int i = 0; i < 32; i++)
-                assert_close(in[i] / max, out[i] / max, cases[c].error_max);
-        }
-    }
-}
-
-static void writers_give_back_what_a_reader_gave_them(void **state)
-{
-    (void)state;
-    NEED_SHARED();
-    static const enum format_id ids[] = {FORMAT_F16, FORMAT_Q4_0, FORMAT_Q8_0, FORMAT_MXFP4};
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-        const struct block_format *f = block_format(ids[i]);
-        char path[160];
-        snprintf(path, sizeof path, SHARED "golden/quant/%s.f32", f->name);
-        char *values = read_whole(path, NULL);
-        size_t bytes = block_row_bytes(f, 8 * COLS);
-        uint8_t *row = malloc(bytes);
-        float *again = malloc(8 * COLS * sizeof(float));
-        assert_true(row && again);
-        block_quantise(f, row, (const float *)values, 8 * COLS);
-        block_dequantise(f, again, row, 8 * COLS);
-        const float *want = (const float *)values;
-        for (size_t k = 0; k < 8 * COLS; k++)
-            assert_close(again[k], want[k], fabs((double)want[k]) * 0x1p-9);
-        free(again);
-        free(row);
-        free(values);
-    }
-}
-
-static void blocks_of_zeros_and_of_tiny_numbers_are_written_as_zeros(void **state)
-{
-    (void)state;
-    static const enum format_id ids[] = {FORMAT_Q4_0, FORMAT_Q8_0, FORMAT_MXFP4};
-    for (size_t i = 0; i < 3; i++) {
-        float in[32] = {0}, out[32];
-        uint8_t row[34];
-        block_quantise(block_format(ids[i]), row, in, 32);
-        block_dequantise(block_format(ids[i]), out, row, 32);
-        for (int k = 0; k < 32; k++)
-            assert_true(out[k] == 0);
-        in[3] = 1e-42f;
-        block_quantise(block_format(ids[i]), row, in, 32);
-        block_dequantise(block_format(ids[i]), out, row, 32);
-        for (int k = 0; k < 32; k++)
-            assert_true(fabsf(out[k]) < 1e-37f);
-    }
-}
-
 static void activations_keep_eight_bits_of_each_group_and_their_sums(void **state)
 {
     (void)state;
@@ -285,9 +209,6 @@ int main(void)
         cmocka_unit_test(a_line_holds_four_columns_of_sixteen_rows),
         cmocka_unit_test(every_half_comes_back_from_a_float),
         cmocka_unit_test(a_float_between_two_halves_goes_to_the_nearest_or_the_even_one),
-        cmocka_unit_test(writers_are_as_near_as_their_steps_allow),
-        cmocka_unit_test(writers_give_back_what_a_reader_gave_them),
-        cmocka_unit_test(blocks_of_zeros_and_of_tiny_numbers_are_written_as_zeros),
         cmocka_unit_test(activations_keep_eight_bits_of_each_group_and_their_sums),
         cmocka_unit_test(a_group_with_an_infinity_or_a_nan_has_the_scale_nan),
     };

@@ -43,6 +43,16 @@ static void the_trace_example_comes_back_as_it_was_read(void **state)
     free(text);
 }
 
+static void the_decisions_example_gives_its_commands_again(void **state)
+{
+    (void)state;
+    struct run r =
+        run_with("replay --format csv --decisions @", example("decisions", "decisions.csv"));
+    assert_non_null(strstr(r.out, "lru,global,before,gate (timed),400,12,6,2,4,1,1,0,1,500,"));
+    assert_non_null(strstr(r.out, ",yes\n"));
+    run_free(&r);
+}
+
 static void the_description_examples_are_read(void **state)
 {
     (void)state;
@@ -142,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_trace_example_comes_back_as_it_was_read),
+        cmocka_unit_test(the_decisions_example_gives_its_commands_again),
         cmocka_unit_test(the_description_examples_are_read),
         cmocka_unit_test(the_result_example_is_what_replay_prints),
         cmocka_unit_test(every_key_of_a_device_is_listed_in_its_section),

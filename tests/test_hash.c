@@ -42,12 +42,51 @@ static void one_changed_bit_changes_about_half_of_the_fingerprint(void **state)
     assert_close(changed / 6400.0, 32, 0.5);
 }
 
+/* The formula of the header, word by word, on 100 bytes 0, 1, 2 ... */
+static void bytes_are_hashed_as_the_header_says(void **state)
+{
+    (void)state;
+    unsigned char bytes[128] = {0};
+    uint64_t lane[8], expected = hash_mix(100);
+    for (unsigned i = 0; i < 100; i++)
+        bytes[i] = (unsigned char)i;
+    for (unsigned i = 0; i < 8; i++) {
+        lane[i] = HASH_SEED + i;
+        for (unsigned line = 0; line < 2; line++) {
+            uint64_t word = 0;
+            for (unsigned k = 8; k-- > 0;)
+                word = word << 8 | bytes[64 * line + 8 * i + k];
+            uint64_t x = lane[i] ^ word;
+            lane[i] = (x << 29 | x >> 35) * UINT64_C(0xd6e8feb86659fd93);
+        }
+        expected = hash_add(expected, lane[i]);
+    }
+    assert_true(hash_bytes(bytes, 100) == expected);
+}
+
+static void any_changed_bit_changes_the_hash_of_bytes(void **state)
+{
+    (void)state;
+    unsigned char bytes[200] = {1, 2, 3};
+    for (size_t count = 0; count <= sizeof bytes; count += 25) {
+        uint64_t before = hash_bytes(bytes, count);
+        for (size_t i = 0; i < 8 * count; i++) {
+            bytes[i / 8] ^= (unsigned char)(1 << i % 8);
+            assert_true(hash_bytes(bytes, count) != before);
+            bytes[i / 8] ^= (unsigned char)(1 << i % 8);
+        }
+        assert_true(count == sizeof bytes || hash_bytes(bytes, count + 1) != before);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_finaliser_is_that_of_splitmix64),
         cmocka_unit_test(a_text_is_hashed_with_fnv_1a),
         cmocka_unit_test(the_order_of_fields_matters),
+        cmocka_unit_test(bytes_are_hashed_as_the_header_says),
+        cmocka_unit_test(any_changed_bit_changes_the_hash_of_bytes),
         cmocka_unit_test(one_changed_bit_changes_about_half_of_the_fingerprint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

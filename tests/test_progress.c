@@ -67,6 +67,27 @@ static void more_work_than_announced(void)
     progress_end(&p);
 }
 
+static void slow_bytes(void)
+{
+    struct progress p;
+    progress_start_bytes(&p, "writing", 400000000);
+    usleep(120000);
+    progress_add(&p, 100000000);
+    progress_end(&p);
+}
+
+static void bytes_are_drawn_with_their_rate(void **state)
+{
+    (void)state;
+    char text[4096];
+    on_terminal(slow_bytes, text);
+    double rate = 0;
+    int end = 0;
+    sscanf(text, "\rwriting 25 %%, %*u s left, %lf MB/s\033[K%n", &rate, &end);
+    assert_true(rate > 1 && rate <= 834); /* 100 MB in at least 0.12 s */
+    assert_string_equal(text + end, "\r\033[K");
+}
+
 static void slow_work_is_drawn_with_the_time_left_and_erased(void **state)
 {
     (void)state;
@@ -114,6 +135,7 @@ static void nothing_is_drawn_where_there_is_no_terminal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_are_drawn_with_their_rate),
         cmocka_unit_test(slow_work_is_drawn_with_the_time_left_and_erased),
         cmocka_unit_test(quick_work_shows_nothing),
         cmocka_unit_test(a_wrong_total_is_no_harm),

@@ -2,7 +2,7 @@
 #include "tests/support.h"
 
 #include "base/json.h"
-#include "sim/pipeline/timeline.h"
+#include "sim/trace/timeline.h"
 #include "tests/allocations.h"
 
 static struct diag dg;

@@ -46,6 +46,7 @@ void scale_iq4_xs(float *factor, float *minimum, const uint8_t *scales);
 /* Writers (block_quantise.c). */
 void quantise_f32(uint8_t *block, const float *weights);
 void quantise_f16(uint8_t *block, const float *weights);
+void quantise_bf16(uint8_t *block, const float *weights);
 void quantise_q4_0(uint8_t *block, const float *weights);
 void quantise_q8_0(uint8_t *block, const float *weights);
 void quantise_mxfp4(uint8_t *block, const float *weights);

@@ -25,7 +25,7 @@
 static const struct block_format formats[FORMAT_COUNT] = {
     FLOAT_FORMAT(F32, "f32", 0, 4, quantise_f32),
     FLOAT_FORMAT(F16, "f16", 1, 2, quantise_f16),
-    FLOAT_FORMAT(BF16, "bf16", 30, 2, NULL),
+    FLOAT_FORMAT(BF16, "bf16", 30, 2, quantise_bf16),
     [FORMAT_Q4_0] = {NAMED(Q4_0, "q4_0", 2), WIDTHS(32, 18, 4, 4, 32), SCALES(2, 1, scale_half),
                      .code_bias = 8, .split = split_q4_0, .join = join_q4_0,
                      .quantise = quantise_q4_0},
@@ -134,10 +134,24 @@ void block_dequantise(const struct block_format *f, float *weights, const void *
             dequantise_block(f, weights + i, bytes);
 }
 
-void block_quantise(const struct block_format *f, void *row, const float *weights, size_t cols)
+/* Infinities and NaNs have an exponent of ones. */
+static bool all_finite(const float *weights, size_t count)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t magnitude = bits_of_float(weights[i]) & 0x7fffffffu;
+        most = magnitude > most ? magnitude : most;
+    }
+    return most < 0x7f800000u;
+}
+
+bool block_quantise(const struct block_format *f, void *row, const float *weights, size_t cols)
 {
     assert(f->quantise && cols % f->block_weights == 0);
     uint8_t *bytes = row;
+    if (f->code_bits != 0 && !all_finite(weights, cols))
+        return false;
     for (size_t i = 0; i < cols; i += f->block_weights, bytes += f->block_bytes)
         f->quantise(bytes, weights + i);
+    return true;
 }

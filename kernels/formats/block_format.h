@@ -20,6 +20,8 @@
 #ifndef KERNELS_FORMATS_BLOCK_FORMAT_H
 #define KERNELS_FORMATS_BLOCK_FORMAT_H
 
+#include "base/status.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -71,8 +73,8 @@ struct block_format {
     void (*join)(uint8_t *block, const uint8_t *codes, const uint8_t *scales);
     /* Scale bytes of one block into a factor and, with has_minimum, a minimum for each group. */
     void (*scale)(float *factor, float *minimum, const uint8_t *scales);
-    /* One block from block_weights floats; NULL where this program never writes the format. Finite
-     * input; a block whose scale is beyond F16 becomes infinite. */
+    /* One block from block_weights floats; NULL where this program never writes the format. Formats
+     * with codes need finite weights: see block_quantise. */
     void (*quantise)(uint8_t *block, const float *weights);
 };
 
@@ -86,8 +88,13 @@ const struct block_format *block_format_find(const char *name);
 size_t block_row_bytes(const struct block_format *f, size_t cols);
 /* A row of `cols` weights into floats, exactly. `row` may lie at any address. */
 void block_dequantise(const struct block_format *f, float *weights, const void *row, size_t cols);
-/* The other way; f->quantise must not be NULL. Rounds as ggml's reference quantiser does. */
-void block_quantise(const struct block_format *f, void *row, const float *weights, size_t cols);
+/* The other way; f->quantise must not be NULL. Rounds to nearest as ggml's reference quantisers do, with
+ * the same result on every machine. A finite weight beyond what the format can hold becomes the largest
+ * that it can (an infinity in F16 and BF16, as IEEE 754 rounds); blocks of magnitudes that no scale can
+ * express become zeros. Infinities and NaNs are kept by float formats. A format with codes has none: the
+ * answer is false, and nothing is written. */
+MUST_CHECK bool block_quantise(const struct block_format *f, void *row, const float *weights,
+                               size_t cols);
 
 /* One block that was split, into block_weights floats. */
 void block_weights(const struct block_format *f, float *weights, const uint8_t *codes,

@@ -54,6 +54,15 @@ static inline float bfloat_to_float(uint16_t bfloat)
     return float_of_bits((uint32_t)bfloat << 16);
 }
 
+/* To nearest, ties to even; a NaN becomes quiet. */
+static inline uint16_t bfloat_of_float(float value)
+{
+    uint32_t bits = bits_of_float(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
 /* Half of 2^(e - 127): MXFP4's values are stored doubled, as integers. */
 static inline float e8m0_to_half_scale(uint8_t e)
 {

@@ -47,16 +47,62 @@ size_t packed_bytes(const struct block_format *f, size_t rows, size_t cols)
     return (rows + PACKED_TILE_ROWS - 1) / PACKED_TILE_ROWS * packed_tile_bytes(f, cols);
 }
 
-/* Where one plane of a step lies among its group's lines. */
-struct field {
-    size_t line;
-    unsigned shift, mask;
-};
-
-static struct field plane_field(size_t step, unsigned bits)
+/* One bit or more of every byte of a word. */
+static uint32_t in_each_byte(uint32_t bits)
 {
-    size_t fields = 8 / bits;
-    return (struct field){step / fields, (unsigned)(step % fields) * bits, (1u << bits) - 1};
+    return bits * 0x01010101u;
+}
+
+/* One plane of a group of 32 codes: `bits` of each code from bit `from` on, in `lines`, of which a row owns 4
+ * bytes at `lane` * 4 each. Four codes move as one word; nothing crosses from byte to byte, because what is
+ * shifted beyond a field is masked. */
+static void plane_write(uint8_t *lines, size_t lane, const uint8_t *codes, unsigned from,
+                        unsigned bits)
+{
+    uint32_t mask = in_each_byte((1u << bits) - 1), word, line;
+    for (size_t step = 0, fields = 8 / bits; step < PACKED_GROUP_COLS / 4; step += fields) {
+        uint8_t *to = lines + step / fields * PACKED_LINE_BYTES + 4 * lane;
+        line = 0;
+        for (size_t k = 0; k < fields; k++) {
+            memcpy(&word, codes + 4 * (step + k), sizeof word);
+            line |= (word >> from & mask) << k * bits;
+        }
+        memcpy(to, &line, sizeof line);
+    }
+}
+
+/* Adds the plane to codes whose bits are still zero there. */
+static void plane_read(uint8_t *codes, const uint8_t *lines, size_t lane, unsigned from,
+                       unsigned bits)
+{
+    uint32_t mask = in_each_byte((1u << bits) - 1), word, line;
+    for (size_t step = 0, fields = 8 / bits; step < PACKED_GROUP_COLS / 4; step += fields) {
+        memcpy(&line, lines + step / fields * PACKED_LINE_BYTES + 4 * lane, sizeof line);
+        for (size_t k = 0; k < fields; k++) {
+            memcpy(&word, codes + 4 * (step + k), sizeof word);
+            word |= (line >> k * bits & mask) << from;
+            memcpy(codes + 4 * (step + k), &word, sizeof word);
+        }
+    }
+}
+
+static void group_write(const struct block_format *f, uint8_t *lines, size_t lane,
+                        const uint8_t *codes)
+{
+    plane_write(lines, lane, codes, 0, f->low_bits);
+    if (f->code_bits > f->low_bits)
+        plane_write(lines + f->low_bits * PACKED_LINE_BYTES, lane, codes, f->low_bits,
+                    f->code_bits - f->low_bits);
+}
+
+static void group_read(const struct block_format *f, uint8_t *codes, const uint8_t *lines,
+                       size_t lane)
+{
+    memset(codes, 0, PACKED_GROUP_COLS);
+    plane_read(codes, lines, lane, 0, f->low_bits);
+    if (f->code_bits > f->low_bits)
+        plane_read(codes, lines + f->low_bits * PACKED_LINE_BYTES, lane, f->low_bits,
+                   f->code_bits - f->low_bits);
 }
 
 /* Where a block of a row lies in its tile: the first byte of its scales, the first line of its codes. */
@@ -82,35 +128,6 @@ static size_t group_offset(const struct block_format *f, size_t col)
     return col / PACKED_GROUP_COLS * f->code_bits * PACKED_LINE_BYTES;
 }
 
-static uint8_t code_read(const struct block_format *f, const uint8_t *lines, size_t lane,
-                         size_t col)
-{
-    size_t step = col / 4, byte = 4 * lane + col % 4;
-    struct field low = plane_field(step, f->low_bits);
-    unsigned code = lines[low.line * PACKED_LINE_BYTES + byte] >> low.shift & low.mask;
-    if (f->code_bits > f->low_bits) {
-        struct field high = plane_field(step, f->code_bits - f->low_bits);
-        size_t line = f->low_bits + high.line;
-        code |= (lines[line * PACKED_LINE_BYTES + byte] >> high.shift & high.mask) << f->low_bits;
-    }
-    return (uint8_t)code;
-}
-
-/* Into bytes that are zero before. */
-static void code_write(const struct block_format *f, uint8_t *lines, size_t lane, size_t col,
-                       uint8_t code)
-{
-    size_t step = col / 4, byte = 4 * lane + col % 4;
-    struct field low = plane_field(step, f->low_bits);
-    lines[low.line * PACKED_LINE_BYTES + byte] |= (uint8_t)((code & low.mask) << low.shift);
-    if (f->code_bits > f->low_bits) {
-        struct field high = plane_field(step, f->code_bits - f->low_bits);
-        size_t line = f->low_bits + high.line;
-        lines[line * PACKED_LINE_BYTES + byte] |=
-            (uint8_t)((code >> f->low_bits & high.mask) << high.shift);
-    }
-}
-
 /* Where scale byte `i` of row `lane` lies among a block's. */
 static size_t scale_place(const struct block_format *f, size_t lane, size_t i)
 {
@@ -123,9 +140,8 @@ void packed_split(const struct block_format *f, uint8_t *codes, uint8_t *scales,
                   const uint8_t *tile, size_t lane, size_t block, size_t cols)
 {
     struct block_place place = block_place(f, block, cols);
-    for (size_t i = 0; i < f->block_weights; i++)
-        codes[i] =
-            code_read(f, tile + place.codes + group_offset(f, i), lane, i % PACKED_GROUP_COLS);
+    for (size_t i = 0; i < f->block_weights; i += PACKED_GROUP_COLS)
+        group_read(f, codes + i, tile + place.codes + group_offset(f, i), lane);
     for (size_t i = 0; i < f->scale_bytes; i++)
         scales[i] = tile[place.scales + scale_place(f, lane, i)];
 }
@@ -134,9 +150,8 @@ static void packed_join(const struct block_format *f, uint8_t *tile, const uint8
                         const uint8_t *scales, size_t lane, size_t block, size_t cols)
 {
     struct block_place place = block_place(f, block, cols);
-    for (size_t i = 0; i < f->block_weights; i++)
-        code_write(f, tile + place.codes + group_offset(f, i), lane, i % PACKED_GROUP_COLS,
-                   codes[i]);
+    for (size_t i = 0; i < f->block_weights; i += PACKED_GROUP_COLS)
+        group_write(f, tile + place.codes + group_offset(f, i), lane, codes + i);
     for (size_t i = 0; i < f->scale_bytes; i++)
         tile[place.scales + scale_place(f, lane, i)] = scales[i];
 }

@@ -93,6 +93,12 @@ struct isa {
                            float limit);
     /* y += factor * x, fused. */
     void (*add_scaled)(float *y, const float *x, float factor, size_t n);
+
+    /* For `engine bench`: `rounds` of multiply-adds and nothing else, of bytes as product8 does them, and
+     * of floats. Returns the operations done (a multiply-add is two); `sink` keeps them from
+     * being optimised away. */
+    uint64_t (*peak8)(int32_t sink[16], size_t rounds);
+    uint64_t (*peak_f32)(float sink[16], size_t rounds);
 };
 
 /* The table: scalar first, better ones after it. */

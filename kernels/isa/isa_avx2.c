@@ -26,4 +26,6 @@ const struct isa isa_avx2 = {
     .swiglu = lane_swiglu_avx2,
     .swiglu_clamped = lane_swiglu_clamped_avx2,
     .add_scaled = lane_add_scaled_avx2,
+    .peak8 = lane_peak8_avx2,
+    .peak_f32 = lane_peak_f32_avx2,
 };

@@ -27,4 +27,6 @@ const struct isa isa_avx512 = {
     .swiglu = lane_swiglu_avx512,
     .swiglu_clamped = lane_swiglu_clamped_avx512,
     .add_scaled = lane_add_scaled_avx512,
+    .peak8 = lane_peak8_avx512,
+    .peak_f32 = lane_peak_f32_avx512,
 };

@@ -28,4 +28,6 @@ const struct isa isa_neon = {
     .swiglu = lane_swiglu_neon,
     .swiglu_clamped = lane_swiglu_clamped_neon,
     .add_scaled = lane_add_scaled_neon,
+    .peak8 = lane_peak8_neon,
+    .peak_f32 = lane_peak_f32_neon,
 };

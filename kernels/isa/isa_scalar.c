@@ -124,4 +124,6 @@ const struct isa isa_scalar = {
     .swiglu = scalar_swiglu,
     .swiglu_clamped = scalar_swiglu_clamped,
     .add_scaled = scalar_add_scaled,
+    .peak8 = scalar_peak8,
+    .peak_f32 = scalar_peak_f32,
 };

@@ -32,4 +32,7 @@ void scalar_swiglu_clamped(float *y, const float *gate, const float *up, size_t 
                            float limit);
 void scalar_add_scaled(float *y, const float *x, float factor, size_t n);
 
+uint64_t scalar_peak8(int32_t sink[16], size_t rounds);
+uint64_t scalar_peak_f32(float sink[16], size_t rounds);
+
 #endif

@@ -15,6 +15,8 @@
 
 /* Tokens for which codes are decoded once. */
 #define LANES_TOKENS 4
+/* Lines of codes that lane_peak.c takes for two tokens. */
+#define LANES_PEAK 2
 
 typedef struct {
     __m256 low, high;
@@ -351,6 +353,14 @@ static inline void vb_deal(vb *first, vb *second, const uint8_t *p)
                  _mm256_permute2x128_si256(b.low, b.high, 0x31));
 }
 
+static inline void vb_deal_pairs(vb *first, vb *second, vb even, vb odd)
+{
+    *first = VI(_mm256_permute2x128_si256(even.low, odd.low, 0x20),
+                _mm256_permute2x128_si256(even.high, odd.high, 0x20));
+    *second = VI(_mm256_permute2x128_si256(even.low, odd.low, 0x31),
+                 _mm256_permute2x128_si256(even.high, odd.high, 0x31));
+}
+
 static inline vb vb_field_halves(vb x, int first, int second, int bits, int to)
 {
     return VI(half_field(x.low, first, bits, to), half_field(x.high, second, bits, to));
@@ -380,17 +390,6 @@ static inline vi lanes_dot(vi sum, vb codes, vb bytes, int bias_log2)
 {
     return VI(half_dot4(sum.low, codes.low, bytes.low, bias_log2),
               half_dot4(sum.high, codes.high, bytes.high, bias_log2));
-}
-
-static inline __m256i half_add_pairs(__m256i even, __m256i odd)
-{
-    return _mm256_add_epi32(_mm256_permute2x128_si256(even, odd, 0x20),
-                            _mm256_permute2x128_si256(even, odd, 0x31));
-}
-
-static inline vi lanes_add_pairs(vi even, vi odd)
-{
-    return VI(half_add_pairs(even.low, even.high), half_add_pairs(odd.low, odd.high));
 }
 
 static inline vi lanes_add_partial(const vi n[4])

@@ -18,6 +18,8 @@
 
 /* Tokens for which codes are decoded once. */
 #define LANES_TOKENS 4
+/* Lines of codes that lane_peak.c takes for two tokens. */
+#define LANES_PEAK 6
 
 typedef __m512 vf;
 typedef __m512i vi;
@@ -300,6 +302,13 @@ static inline void vb_deal(vb *first, vb *second, const uint8_t *p)
     *second = _mm512_permutex2var_epi64(a, _mm512_set_epi64(15, 14, 11, 10, 7, 6, 3, 2), b);
 }
 
+/* From even = (a0 a1 c0 c1), odd = (b0 b1 d0 d1) in 128-bit lanes to (a0 b0 c0 d0) and (a1 b1 c1 d1). */
+static inline void vb_deal_pairs(vb *first, vb *second, vb even, vb odd)
+{
+    *first = _mm512_permutex2var_epi64(even, _mm512_set_epi64(13, 12, 5, 4, 9, 8, 1, 0), odd);
+    *second = _mm512_permutex2var_epi64(even, _mm512_set_epi64(15, 14, 7, 6, 11, 10, 3, 2), odd);
+}
+
 /* vb_field with one shift for the first 32 bytes and one for the others. */
 static inline vb vb_field_halves(vb x, int first, int second, int bits, int to)
 {
@@ -332,13 +341,6 @@ static inline vi lanes_dot(vi sum, vb codes, vb bytes, int bias_log2)
 {
     (void)bias_log2;
     return _mm512_dpbusd_epi32(sum, codes, bytes);
-}
-
-/* From even = (a a b b), odd = (c c d d) in 128-bit lanes to (a b c d). */
-static inline vi lanes_add_pairs(vi even, vi odd)
-{
-    return _mm512_add_epi32(_mm512_shuffle_i64x2(even, odd, 0x88),
-                            _mm512_shuffle_i64x2(even, odd, 0xdd));
 }
 
 /* n[r] holds four partial sums in each 128-bit lane; the result has the sum of n[r] in element r. */

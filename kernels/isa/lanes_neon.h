@@ -14,6 +14,8 @@
 
 /* Tokens for which codes are decoded once. */
 #define LANES_TOKENS 2
+/* Lines of codes that lane_peak.c takes for two tokens. */
+#define LANES_PEAK 2
 
 typedef struct {
     float32x4_t q[4];
@@ -314,6 +316,12 @@ static inline void vb_deal(vb *first, vb *second, const uint8_t *p)
     *second = vb_four(p + 16, p + 48, p + 80, p + 112);
 }
 
+static inline void vb_deal_pairs(vb *first, vb *second, vb even, vb odd)
+{
+    *first = (vb){{even.q[0], odd.q[0], even.q[2], odd.q[2]}};
+    *second = (vb){{even.q[1], odd.q[1], even.q[3], odd.q[3]}};
+}
+
 static inline vb vb_field_halves(vb x, int first, int second, int bits, int to)
 {
     uint8x16_t mask = vdupq_n_u8((uint8_t)(((1 << bits) - 1) << to));
@@ -340,12 +348,6 @@ static inline vi lanes_dot(vi sum, vb codes, vb bytes, int bias_log2)
 {
     (void)bias_log2;
     FOUR(vi, vdotq_s32(sum.q[i], vreinterpretq_s8_u8(codes.q[i]), vreinterpretq_s8_u8(bytes.q[i])));
-}
-
-static inline vi lanes_add_pairs(vi even, vi odd)
-{
-    return (vi){{vaddq_s32(even.q[0], even.q[1]), vaddq_s32(even.q[2], even.q[3]),
-                 vaddq_s32(odd.q[0], odd.q[1]), vaddq_s32(odd.q[2], odd.q[3])}};
 }
 
 static inline vi lanes_add_partial(const vi n[4])

@@ -19,10 +19,7 @@ static enum status look(struct loader_file *f, const struct loader_ops *ops, str
         return diag_errno(dg, f->path, "cannot be looked at");
     if (!S_ISREG(s.st_mode))
         return diag_set(dg, ST_UNSUPPORTED, "%s: expected a regular file", f->path);
-    f->bytes = (uint64_t)s.st_size;
-    f->device = s.st_dev;
-    f->inode = s.st_ino;
-    f->changed = s.st_mtim;
+    f->identity = file_identity_of(&s);
     uint32_t align = ops->direct_align(ops->self, f->path);
     f->block_bytes = is_power_of_two(align) && align >= 64 ? align : LOADER_BLOCK_BYTES;
     return ST_OK;
@@ -35,8 +32,10 @@ static int try_read(const struct loader_file *f, const struct loader_ops *ops)
     void *block = aligned_alloc(align, align);
     if (!block)
         return ENOMEM;
-    ssize_t got = ops->pread(ops->self, f->fd, block, f->block_bytes, 0);
-    int error = got < 0 ? errno : 0;
+    int error;
+    do
+        error = ops->pread(ops->self, f->fd, block, f->block_bytes, 0) < 0 ? errno : 0;
+    while (error == EINTR);
     free(block);
     return error;
 }
@@ -96,13 +95,5 @@ void loader_file_close(struct loader_file *f)
 const char *loader_file_change(const struct loader_file *f, const struct loader_ops *ops)
 {
     struct stat s;
-    if (ops->stat(ops->self, f->path, &s) != 0)
-        return "the file is no longer there";
-    if (s.st_dev != f->device || s.st_ino != f->inode)
-        return "the file was replaced by another while it was read";
-    if ((uint64_t)s.st_size != f->bytes)
-        return "the file's size changed while it was read";
-    if (s.st_mtim.tv_sec != f->changed.tv_sec || s.st_mtim.tv_nsec != f->changed.tv_nsec)
-        return "the file was written to while it was read";
-    return NULL;
+    return file_identity_change(&f->identity, ops->stat(ops->self, f->path, &s) == 0 ? &s : NULL);
 }

@@ -9,6 +9,7 @@
 #ifndef KERNELS_LOADER_LOADER_FILE_H
 #define KERNELS_LOADER_LOADER_FILE_H
 
+#include "base/file_identity.h"
 #include "base/status.h"
 #include "kernels/loader/loader_ops.h"
 
@@ -21,10 +22,7 @@ struct loader_file {
     int fd;
     bool direct;
     uint32_t block_bytes; /* a power of two; the same for direct and buffered reads */
-    uint64_t bytes;       /* when opened */
-    dev_t device;
-    ino_t inode;
-    struct timespec changed;
+    struct file_identity identity; /* when opened */
 };
 
 /* Opens a regular file. Where O_DIRECT is refused, by open() or by a first read, the file is opened

@@ -139,13 +139,14 @@ static enum status check_load(const struct loader_io *io, const struct load *loa
         const struct load_piece *piece = &load->piece[p];
         assert(piece->file < io->queue.file_count && piece->bytes > 0);
         const struct loader_file *f = &io->queue.file[piece->file];
-        if (piece->offset_bytes > f->bytes || piece->bytes > f->bytes - piece->offset_bytes)
+        uint64_t end = f->identity.bytes;
+        if (piece->offset_bytes > end || piece->bytes > end - piece->offset_bytes)
             return diag_set(dg, ST_RANGE,
                             "%s: expected %llu bytes at offset %llu (layer %u, expert %u), "
                             "but the file has only %llu",
                             f->path, (unsigned long long)piece->bytes,
                             (unsigned long long)piece->offset_bytes, load->layer, load->expert,
-                            (unsigned long long)f->bytes);
+                            (unsigned long long)end);
         assert((uintptr_t)load->room % f->block_bytes == 0);
     }
     return ST_OK;

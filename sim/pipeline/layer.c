@@ -4,7 +4,7 @@
  *                                                    \-> shared expert, hits (if the profile overlaps)
  *
  * `serial` waits for all reads and then runs all experts as one kernel; `expert` runs each expert as soon
- * as it is there, hits first. A thread that slept on a read needs its wake-up before it computes again.
+ * as it is there, hits first; `ready` runs those that are there as one kernel. A thread that slept on a read needs its wake-up before it computes again.
  */
 #include "sim/pipeline/run_state.h"
 
@@ -124,8 +124,7 @@ static void proceed(struct run *r)
         end_layer(r);
         return;
     }
-    bool each = r->overlap == OVERLAP_EXPERT;
-    if (!each && r->pending_count > 0) {
+    if (r->overlap == OVERLAP_SERIAL && r->pending_count > 0) {
         stall(r);
         return;
     }
@@ -134,7 +133,7 @@ static void proceed(struct run *r)
         stall(r);
         return;
     }
-    r->running = each ? 1 : ready;
+    r->running = r->overlap == OVERLAP_EXPERT ? 1 : ready;
     if (r->link_Bps == 0) {
         run_experts(r->q, r);
         return;

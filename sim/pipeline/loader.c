@@ -40,6 +40,7 @@ struct loader {
     uint32_t copy_class, link_class;
     uint64_t given_free_ns;             /* when the given-rate server is free */
     uint64_t ahead_asked, ahead_landed; /* experts asked for as prefetch, so far */
+    uint64_t issued_ns;                 /* when the caller has issued all that it was given */
     uint32_t misses;                    /* of the mapping, less its hits */
     struct timeline *timeline;
     uint32_t present; /* loads that have not landed */
@@ -267,7 +268,10 @@ static void read_done(struct evq *q, void *self)
     l->counts.reads++;
     l->counts.bytes += lane->bytes;
     uint64_t delay = s->complete_ns;
-    if (s->shares_cores) {
+    if (s->caller_issues) {
+        unit_charge(s->unit, s->complete_ns);
+        delay = 0;
+    } else if (s->shares_cores) {
         unit_charge(s->unit, unit_busy(s->unit) ? s->complete_ns : 0);
         delay += unit_busy(s->unit) ? s->wake_busy_ns : 0;
     }
@@ -316,13 +320,30 @@ static uint64_t alone_ns(const struct lane *lane, bool first)
 {
     const struct loader_setup *s = &lane->loader->setup;
     bool cached = lane->loader->job[lane->job].cached;
-    uint64_t ns = s->submit_ns + s->wake_ns + (first ? s->open_ns : 0);
+    uint64_t woken = s->caller_issues ? 0 : s->wake_ns;
+    uint64_t ns = s->submit_ns + woken + (first ? s->open_ns : 0);
     ns += time_for(2 * (cached ? 1 : s->copies) * lane->bytes, s->copy_Bps);
     ns += s->link_Bps ? s->link_sync_ns + time_for(lane->bytes, s->link_Bps) : 0;
     if (cached)
         return ns;
-    ns += s->complete_ns + (s->shares_cores ? s->wake_busy_ns : 0);
+    ns += s->complete_ns + (s->shares_cores && !s->caller_issues ? s->wake_busy_ns : 0);
     return ns + storage_closed_burst_ns(s->storage, 1, lane->bytes, 1) + chain_ns(lane);
+}
+
+/* Until a piece that is taken now has been issued. The caller issues one after another, and computes only then;
+ * a thread of the loader must be woken if it was idle, and takes its time from the kernel that runs. */
+static uint64_t issue_ns(struct loader *l, bool was_idle)
+{
+    const struct loader_setup *s = &l->setup;
+    uint64_t now = evq_now_ns(l->q);
+    if (!s->caller_issues || unit_busy(s->unit)) {
+        if (s->shares_cores && unit_busy(s->unit))
+            unit_charge(s->unit, s->submit_ns);
+        return s->submit_ns + (was_idle && !s->caller_issues ? s->wake_ns : 0);
+    }
+    l->issued_ns = (l->issued_ns > now ? l->issued_ns : now) + s->submit_ns;
+    unit_hold(s->unit, l->issued_ns);
+    return l->issued_ns - now;
 }
 
 static void take_next(struct lane *lane)
@@ -343,9 +364,7 @@ static void take_next(struct lane *lane)
     if (job->left == 0)
         unlink_job(l, j);
     l->counts.serial_ns += alone_ns(lane, first);
-    if (s->shares_cores && unit_busy(s->unit))
-        unit_charge(s->unit, s->submit_ns);
-    after(l, s->submit_ns + (was_idle ? s->wake_ns : 0) + (first ? s->open_ns : 0), submit, lane);
+    after(l, issue_ns(l, was_idle) + (first ? s->open_ns : 0), submit, lane);
 }
 
 static void wake_lanes(struct loader *l)

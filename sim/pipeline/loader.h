@@ -52,6 +52,9 @@ struct loader_setup {
     bool shares_cores;
     /* Experts read ahead are awaited as one: demand asked for after them starts when they have all landed. */
     bool await_ahead;
+    /* The thread that computes issues reads, one after another: no thread is woken for them, kernels wait until
+     * all are issued, and what lands under a kernel is seen at its end. */
+    bool caller_issues;
     uint64_t open_ns; /* per load */
     uint64_t submit_ns, complete_ns, wake_ns,
         wake_busy_ns; /* per piece; wake: per thread that was idle */

@@ -14,9 +14,9 @@
 #include "sim/pipeline/pressure.h"
 #include "sim/pipeline/profile.h"
 #include "sim/pipeline/routing.h"
-#include "sim/pipeline/timeline.h"
 #include "sim/policy/decide.h"
 #include "sim/roofline/machine.h"
+#include "sim/trace/timeline.h"
 
 /* One decode pass, for the per-token CSV. */
 struct pipeline_token {

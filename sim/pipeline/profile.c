@@ -16,12 +16,13 @@
 #define SUFFIX       ".yaml"
 #define SUFFIX_BYTES (sizeof SUFFIX - 1)
 
-static const char *const overlap_names[] = {"serial", "expert", NULL};
+static const char *const overlap_names[] = {"serial", "expert", "ready", NULL};
 static const char *const io_names[] = {"direct", "buffered", "mmap", NULL};
 static const char *const dense_names[] = {"resident", "streamed", "page-cache", NULL};
 static const char *const site_names[] = {"cpu", "gpu", NULL};
 static const char *const home_names[] = {"dram", "vram", NULL};
 static const char *const copy_names[] = {"none", "pinned", "pageable", NULL};
+static const char *const issuer_names[] = {"threads", "caller", NULL};
 static const char *const scope_names[] = {"global", "layer", NULL};
 static const char *const evict_names[] = {"before", "after", NULL};
 
@@ -56,12 +57,13 @@ static const char *const evict_names[] = {"before", "after", NULL};
 static const struct yaml_field profile_fields[] = {
     TEXT(title, "for people"),
     TEXT(source, "where the behaviour was read"),
-    CHOICE(overlap, overlap_names, "serial or expert"),
+    CHOICE(overlap, overlap_names, "serial, expert or ready"),
     CHOICE(io, io_names, "direct, buffered or mmap"),
     CHOICE(dense, dense_names, "resident, streamed or page-cache"),
     CHOICE(site, site_names, "cpu or gpu: where experts are computed"),
     CHOICE(cache_home, home_names, "dram or vram: where the expert cache lives"),
     CHOICE(copy, copy_names, "none, pinned or pageable: how weights reach the unit"),
+    CHOICE(issuer, issuer_names, "threads or caller: who issues reads and collects them"),
     FLAG(loader_shares_cores, "loader threads run on the kernels' cores"),
     FLAG(overlap_shared_expert, "shared expert and hits run while reads do"),
     FLAG(embed_streamed, "embedding and head are re-read every token"),

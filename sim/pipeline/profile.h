@@ -14,7 +14,8 @@
 
 enum overlap {
     OVERLAP_SERIAL, /* all reads, then all experts */
-    OVERLAP_EXPERT  /* hits and arrivals as they come */
+    OVERLAP_EXPERT, /* hits and arrivals as they come, one at a time */
+    OVERLAP_READY   /* the same, all that are there together */
 };
 enum io_path {
     IO_DIRECT,   /* past the page cache */
@@ -22,8 +23,12 @@ enum io_path {
     IO_MMAP      /* page faults */
 };
 enum dense_home { DENSE_RESIDENT, DENSE_STREAMED, DENSE_PAGE_CACHE };
-enum expert_site { SITE_CPU, SITE_GPU };                  /* where experts are computed */
-enum cache_home { HOME_DRAM, HOME_VRAM };                 /* where the expert cache lives */
+enum expert_site { SITE_CPU, SITE_GPU };  /* where experts are computed */
+enum cache_home { HOME_DRAM, HOME_VRAM }; /* where the expert cache lives */
+enum issuer {
+    ISSUER_THREADS, /* loader threads, one a lane, which sleep on their read */
+    ISSUER_CALLER /* the thread that computes: it issues all reads itself, and sees what has landed when it looks */
+};
 enum copy_kind { COPY_NONE, COPY_PINNED, COPY_PAGEABLE }; /* from host memory to the unit */
 
 struct engine_profile {
@@ -37,6 +42,7 @@ struct engine_profile {
     int site;                 /* enum expert_site */
     int cache_home;           /* enum cache_home */
     int copy;                 /* enum copy_kind */
+    int issuer;               /* enum issuer: who issues reads */
     bool loader_shares_cores; /* loader threads run on the kernels' cores */
     bool
         overlap_shared_expert; /* shared expert and hits are computed while reads run, even if serial */

@@ -163,6 +163,7 @@ static enum status start_loader(struct run *r, struct diag *dg)
         .storage = r->setup.device->storage,
         .shares_cores = p->loader_shares_cores,
         .await_ahead = p->await_prefetch,
+        .caller_issues = p->issuer == ISSUER_CALLER,
         .open_ns = run_amount(&p->open, 0),
         .submit_ns = run_amount(&p->submit, 0) + (p->io == IO_MMAP ? run_amount(&p->fault, 0) : 0),
         .complete_ns = run_amount(&p->complete, 0),

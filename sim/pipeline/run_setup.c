@@ -5,6 +5,7 @@
 #include "base/fixed.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 uint64_t run_amount(const struct value *v, uint64_t fallback)
 {
@@ -157,12 +158,38 @@ static enum status start_timeline(struct run *r, struct diag *dg)
     return st;
 }
 
+static void adopt(struct value *of_profile, const struct value *of_machine)
+{
+    if (of_machine->given)
+        *of_profile = *of_machine;
+}
+
+/* What the machine was measured to cost this very engine takes the place of the profile's figures. */
+static void adopt_host(struct run *r)
+{
+    const struct host_costs *h = &r->setup.device->host;
+    if (!h->engine || strcmp(h->engine, r->profile->name) != 0)
+        return;
+    r->adopted = *r->profile;
+    adopt(&r->adopted.submit, &h->submit);
+    adopt(&r->adopted.complete, &h->complete);
+    adopt(&r->adopted.wake, &h->wake);
+    adopt(&r->adopted.wake_busy, &h->wake_busy);
+    adopt(&r->adopted.predict, &h->predict);
+    adopt(&r->adopted.layer_overhead, &h->layer_overhead);
+    adopt(&r->adopted.token_overhead, &h->token_overhead);
+    r->profile = &r->adopted;
+}
+
 enum status run_start(struct run *r, struct diag *dg)
 {
+    adopt_host(r);
     const struct engine_profile *p = r->profile;
     r->lanes = r->setup.lanes ? r->setup.lanes : run_amount(&p->lanes, 4);
     r->pieces = r->setup.pieces ? r->setup.pieces : run_amount(&p->pieces, 3);
     r->overlap = r->setup.overlap >= 0 ? (enum overlap)r->setup.overlap : (enum overlap)p->overlap;
+    if (r->overlap == OVERLAP_EXPERT && p->overlap == OVERLAP_READY)
+        r->overlap = OVERLAP_READY; /* as this engine overlaps */
     struct machine_choice choice = {
         .cards = 1,
         .rates = RATES_REACHED,

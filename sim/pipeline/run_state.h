@@ -7,8 +7,8 @@
 #include "sim/pipeline/ledger.h"
 #include "sim/pipeline/loader.h"
 #include "sim/pipeline/pipeline.h"
-#include "sim/pipeline/timed.h"
 #include "sim/plan/placement.h"
+#include "sim/policy/timed.h"
 
 /* One expert of the present layer. */
 struct choice {
@@ -32,6 +32,7 @@ struct run {
     struct pipeline_setup setup;
     const struct model *model;
     const struct engine_profile *profile;
+    struct engine_profile adopted; /* the profile with the machine's own costs, where it has any */
     char unit_names[MACHINE_UNITS_MAX];
     struct machine machine;
     struct placement placement;

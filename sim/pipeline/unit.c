@@ -16,7 +16,7 @@ struct unit {
     uint32_t speed_e3;
     struct timeline *timeline;
     uint32_t lane, pass, layer;
-    uint64_t started_ns, charged_ns;
+    uint64_t started_ns, charged_ns, held_until_ns;
     struct unit_totals totals;
     struct kernel kernel;
     evq_fn *done;
@@ -94,6 +94,12 @@ void unit_charge(struct unit *u, uint64_t cpu_ns)
     u->totals.serial_ns += cpu_ns;
 }
 
+void unit_hold(struct unit *u, uint64_t until_ns)
+{
+    if (!u->setup.given_ns && until_ns > u->held_until_ns)
+        u->held_until_ns = until_ns;
+}
+
 /* Operations/s of this kernel, cool. */
 static uint64_t full_rate(const struct unit *u, const struct kernel *k)
 {
@@ -105,8 +111,16 @@ static uint64_t rate_of(const struct unit *u, const struct kernel *k)
     return at_speed(u, full_rate(u, k));
 }
 
+/* Time of measured bytes at the present clock. */
+static uint64_t measured_ns(const struct unit *u, const struct kernel *k)
+{
+    return fixed_mul_div(k->measured_ns, 1000, u->speed_e3);
+}
+
 uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k)
 {
+    if (k->measured_ns)
+        return measured_ns(u, k) + k->calls * u->setup.call_ns + k->fixed_ns;
     uint64_t memory = time_for(k->bytes, at_speed(u, u->setup.memory_Bps)),
              compute = time_for(k->ops, rate_of(u, k));
     return (memory > compute ? memory : compute) + k->calls * u->setup.call_ns + k->fixed_ns;
@@ -151,6 +165,10 @@ static void finish(struct evq *q, void *self)
 /* The fastest this kernel can draw its bytes, so that its operations keep up. */
 static uint64_t kernel_cap_Bps(const struct unit *u)
 {
+    if (u->kernel.measured_ns) {
+        uint64_t reached = fixed_mul_div(u->kernel.bytes, 1000000000, measured_ns(u, &u->kernel));
+        return reached ? reached : 1;
+    }
     uint64_t compute_ns = time_for(u->kernel.ops, rate_of(u, &u->kernel));
     uint64_t cap = compute_ns ? fixed_mul_div(u->kernel.bytes, 1000000000, compute_ns) : UINT64_MAX;
     uint64_t memory_Bps = at_speed(u, u->setup.memory_Bps);
@@ -188,8 +206,12 @@ void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self)
         return;
     }
     u->totals.serial_ns += unit_estimate_ns(u, k);
-    uint64_t fixed = k->calls * u->setup.call_ns + k->fixed_ns;
-    if (k->bytes > 0)
+    uint64_t held = u->held_until_ns > u->started_ns ? u->held_until_ns - u->started_ns : 0;
+    uint64_t fixed = held + k->calls * u->setup.call_ns + k->fixed_ns;
+    u->totals.serial_ns += held;
+    if (k->cached)
+        after(u, fixed + measured_ns(u, k), finish);
+    else if (k->bytes > 0)
         after(u, fixed, stream);
     else
         after(u, fixed + time_for(k->ops, rate_of(u, k)), finish);

@@ -10,7 +10,7 @@
 
 #include "sim/core/evq.h"
 #include "sim/core/flow.h"
-#include "sim/pipeline/timeline.h"
+#include "sim/trace/timeline.h"
 
 struct kernel {
     const char *operation; /* of timeline.h */
@@ -19,6 +19,10 @@ struct kernel {
     uint64_t calls;
     uint64_t rows_e3;  /* tokens that a weight is multiplied with, parts per 1000; 0: one */
     uint64_t fixed_ns; /* further time that nothing shortens */
+    /* What its bytes take with the memory to itself, as measured: peaks and shares then do not matter.
+     * 0: not known. */
+    uint64_t measured_ns;
+    bool cached; /* measured_ns is out of the last-level cache: no traffic to memory */
 };
 
 struct unit_setup {
@@ -50,6 +54,8 @@ void unit_mark_place(struct unit *u, uint32_t pass, uint32_t layer);
 bool unit_busy(const struct unit *u);
 /* CPU time taken from the unit's cores from now on. */
 void unit_charge(struct unit *u, uint64_t cpu_ns);
+/* No kernel starts before that instant: its thread does something else. */
+void unit_hold(struct unit *u, uint64_t until_ns);
 /* Closed-form time of a kernel that has the memory to itself. */
 uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k);
 /* What unit_run() takes for it if nothing interferes: that, or its share of what is given. */

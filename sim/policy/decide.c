@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const scope_names[] = {"global", "layer", NULL};
+const char *const evict_names[] = {"before", "after", NULL};
+
 enum { NO_SLOT = 0 }; /* slots are stored plus one, so that zeroed memory means "no member" */
 
 struct cache {

@@ -25,6 +25,8 @@
 
 enum scope { SCOPE_GLOBAL, SCOPE_LAYER };
 enum evict_when { EVICT_BEFORE, EVICT_AFTER };
+extern const char *const scope_names[]; /* by value; ends with NULL */
+extern const char *const evict_names[];
 
 enum command_class {
     COMMAND_DEMAND,   /* a miss: the layer waits for this load */

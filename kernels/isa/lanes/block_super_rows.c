@@ -11,14 +11,14 @@ INLINE vf add_groups(vf sums, vi n, vf factor, const float *scale, int a, int b,
     return vf_fma(vf_from_int(n), vf_mul(factor, lanes_spread(scale, a, b, c, d)), sums);
 }
 
-/* Q4_K and Q5_K: factors and minima of groups 0 to 3 and 4 to 7. Their chunks hold groups (0, 1) and
- * (2, 3), whence the order 0, 2, 1, 3. The head is d and dmin; scale bytes 0 to 3; 4 to 7; 8 to 11. */
+/* Q4_K and Q5_K: factors and minima of groups 0 to 3 and 4 to 7. The head is d and dmin; scale
+ * bytes 0 to 3; 4 to 7; 8 to 11. */
 INLINE void scales_q4_k(vf factor[2], vf minimum[2], const uint8_t *const row[])
 {
     vi head = lanes_by_dword(row, 0);
-    vi a = vi_shift_right_each(vi_spread_lane(head, 1), 0, 16, 8, 24);
-    vi b = vi_shift_right_each(vi_spread_lane(head, 2), 0, 16, 8, 24);
-    vi c = vi_shift_right_each(vi_spread_lane(head, 3), 0, 16, 8, 24);
+    vi a = vi_shift_right_each(vi_spread_lane(head, 1), 0, 8, 16, 24);
+    vi b = vi_shift_right_each(vi_spread_lane(head, 2), 0, 8, 16, 24);
+    vi c = vi_shift_right_each(vi_spread_lane(head, 3), 0, 8, 16, 24);
     vi both = vi_spread_lane(head, 0);
     vf d = vf_low_halves(both), minus_dmin = vf_negate(vf_low_halves(vi_shift_right(both, 16)));
     vi scale = vi_or(vi_and(c, 15), vi_and(vi_shift_right(a, 2), 0x30));
@@ -29,21 +29,28 @@ INLINE void scales_q4_k(vf factor[2], vf minimum[2], const uint8_t *const row[])
     minimum[1] = vf_mul(minus_dmin, vf_from_int(least));
 }
 
-/* Codes of groups (0, 2) in even[r], (1, 3) in odd[r], counted from column col on. */
+/* Codes of groups (0, 2) in even[r], (1, 3) in odd[r], counted from column col on. They are dealt anew once, so
+ * that for each token two dot products fall onto the same lanes and nothing is to be added across. */
 INLINE void add_half(int tokens, vf sums[], const vb even[], const vb odd[], vf factor, vf minimum,
                      const struct activation *x, size_t col)
 {
+    vb first[ROWS_AT_ONCE], second[ROWS_AT_ONCE];
+    UNROLL for (int r = 0; r < ROWS_AT_ONCE; r++)
+        vb_deal_pairs(&first[r], &second[r], even[r], odd[r]);
     UNROLL for (int t = 0; t < tokens; t++)
     {
-        const uint8_t *p = (const uint8_t *)x[t].bytes + col;
-        vb x_even = vb_two(p, p + 64), x_odd = vb_two(p + 32, p + 96);
+        vb x_first, x_second;
+        vb_deal(&x_first, &x_second, (const uint8_t *)x[t].bytes + col);
         vi n[ROWS_AT_ONCE];
-        UNROLL for (int r = 0; r < ROWS_AT_ONCE; r++) n[r] = lanes_add_pairs(
-            lanes_dot(vi_zero(), even[r], x_even, 0), lanes_dot(vi_zero(), odd[r], x_odd, 0));
+        UNROLL for (int r = 0; r < ROWS_AT_ONCE; r++)
+        {
+            n[r] = lanes_dot(vi_zero(), first[r], x_first, 0);
+            n[r] = lanes_dot(n[r], second[r], x_second, 0);
+        }
         sums[t] =
-            add_groups(sums[t], lanes_add_partial(n), factor, x[t].scale + col / 32, 0, 2, 1, 3);
+            add_groups(sums[t], lanes_add_partial(n), factor, x[t].scale + col / 32, 0, 1, 2, 3);
         sums[t] =
-            vf_fma(minimum, lanes_spread(x[t].weighted_sum32 + col / 32, 0, 2, 1, 3), sums[t]);
+            vf_fma(minimum, lanes_spread(x[t].weighted_sum32 + col / 32, 0, 1, 2, 3), sums[t]);
     }
 }
 
@@ -221,8 +228,8 @@ INLINE void step_iq4_xs(int tokens, vf sums[], const uint8_t *const row[],
 
 ROWS_PRODUCT(q2_k, step_q2_k, 256, 84, {0, 1, 2, 3})
 ROWS_PRODUCT(q3_k, step_q3_k, 256, 110, {0, 1, 2, 3})
-ROWS_PRODUCT(q4_k, step_q4_k, 256, 144, {0, 2, 1, 3})
-ROWS_PRODUCT(q5_k, step_q5_k, 256, 176, {0, 2, 1, 3})
+ROWS_PRODUCT(q4_k, step_q4_k, 256, 144, {0, 1, 2, 3})
+ROWS_PRODUCT(q5_k, step_q5_k, 256, 176, {0, 1, 2, 3})
 ROWS_PRODUCT(q6_k, step_q6_k, 256, 210, {0, 1, 2, 3})
 ROWS_PRODUCT(iq4_xs, step_iq4_xs, 256, 136, {0, 1, 2, 3})
 

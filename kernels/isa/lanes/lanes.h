@@ -29,7 +29,9 @@
     void lane_swiglu_clamped_##isa(float *y, const float *gate, const float *up, size_t n,         \
                                    float alpha, float limit);                                      \
     void lane_add_scaled_##isa(float *y, const float *x, float factor, size_t n);                  \
-    void lane_quantise_##isa(void *buffer, const float *values, size_t cols);
+    void lane_quantise_##isa(void *buffer, const float *values, size_t cols);                      \
+    uint64_t lane_peak8_##isa(int32_t sink[16], size_t rounds);                                    \
+    uint64_t lane_peak_f32_##isa(float sink[16], size_t rounds);
 
 LANES_DECLARE(avx2)
 LANES_DECLARE(avx512)
