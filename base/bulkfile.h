@@ -5,7 +5,9 @@
  * with everything the cache holds, and evicts it. What cannot be written so (standard output, pipes,
  * file systems without O_DIRECT) is written in the same pieces the usual way.
  *
- * The size is known beforehand: a disk without room for it is refused before anything is written. */
+ * The size is known beforehand: a disk without room for it is refused before anything is written. One thread
+ * uses a bulkfile; another, its own, writes the last piece while the next one is filled. A write that fails is
+ * reported by one of the calls that follow, at the latest by bulkfile_commit. */
 #ifndef BASE_BULKFILE_H
 #define BASE_BULKFILE_H
 

@@ -9,6 +9,7 @@ extern const struct command command_roofline;
 extern const struct command command_replay;
 extern const struct command command_sim;
 extern const struct command command_sweep;
+extern const struct command command_plot;
 extern const struct command command_trace_info;
 extern const struct command command_trace_convert;
 extern const struct command command_trace_generate;
@@ -28,8 +29,14 @@ extern const struct command command_bench_sweep;
 extern const struct command command_engine_synth;
 extern const struct command command_engine_pack;
 extern const struct command command_engine_heads;
+extern const struct command command_engine_repair;
 extern const struct command command_engine_run;
+extern const struct command command_calibrate;
+extern const struct command command_compare;
+extern const struct command command_validate_measured;
+extern const struct command command_validate_diff;
 extern const struct command command_engine_bench_kernels;
 extern const struct command command_engine_bench_loader;
+extern const struct command command_engine_bench_decode;
 
 #endif

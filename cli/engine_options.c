@@ -29,16 +29,16 @@ static enum status read_policy(struct decide_setup *d, struct args *a, struct di
         return diag_set(dg, ST_USAGE, "--policy: one policy a run");
     if (st == ST_OK)
         d->policy = list.policy[0];
-    if (st == ST_OK && d->policy->clairvoyant)
+    if (st == ST_OK && d->policy->clairvoyant && !args_given(a, "route"))
         return diag_set(dg, ST_USAGE,
-                        "--policy: %s knows the future, which a real run does not; "
-                        "memwall replay has it",
+                        "--policy: %s knows the future, which only a run with --route has",
                         d->policy->name);
     if (st == ST_OK)
         st = prefetch_options_read(a, &d->prefetch, &d->prefetch_distance, &d->prefetch_experts_max,
                                    &d->prefetch_bytes_max, dg);
-    if (st == ST_OK && d->prefetch && d->prefetch->needs_future)
-        return diag_set(dg, ST_USAGE, "--prefetch: %s knows the future, which a real run does not",
+    if (st == ST_OK && d->prefetch && d->prefetch->needs_future && !args_given(a, "route"))
+        return diag_set(dg, ST_USAGE,
+                        "--prefetch: %s knows the future, which only a run with --route has",
                         d->prefetch->name);
     d->scope = (enum scope)args_count(a, "scope");
     d->evict = (enum evict_when)args_count(a, "evict");
@@ -72,8 +72,9 @@ enum status engine_options_read(struct engine_setup *s, struct args *a, struct d
     s->prefetch_timed = args_count(a, "prefetch-when") == 1;
     bool outside = s->decide.prefetch && s->decide.prefetch->from_outside;
     if (s->prefetch_timed && !outside)
-        return diag_set(dg, ST_USAGE, "--prefetch-when idle needs --prefetch gate or heads");
-    if (outside)
+        return diag_set(dg, ST_USAGE,
+                        "--prefetch-when idle needs --prefetch gate, heads or oracle");
+    if (outside && !s->decide.prefetch->needs_future)
         s->predict_distance = s->decide.prefetch_distance;
     return ST_OK;
 }

@@ -3,11 +3,13 @@
 #include "cli/commands.h"
 
 #include "base/progress.h"
+#include "kernels/graph/workers.h"
 #include "kernels/pack/pack_write.h"
 #include "models/gguf_model.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const struct option options[] = {
     {.name = "out", .type = OPTION_TEXT, .argument = "FILE", .help = "pack to write", .min = 1},
@@ -24,7 +26,21 @@ static const struct option options[] = {
      .argument = "FILE",
      .help = "write nothing: check this pack's checksums, and convert it back to compare it with "
              "the GGUF"},
+    {.name = "threads",
+     .type = OPTION_COUNT,
+     .argument = "N",
+     .help = "threads that convert (all processors)",
+     .min = 1,
+     .max = WORKERS_THREADS_MAX},
     {0}};
+
+static size_t threads_of(const struct args *a)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (args_given(a, "threads"))
+        return (size_t)args_count(a, "threads");
+    return processors > 0 && processors <= WORKERS_THREADS_MAX ? (size_t)processors : 1;
+}
 
 /* A model whose weights are read too. */
 struct input {
@@ -45,23 +61,15 @@ static void input_close(struct input *in)
     gguf_close(in->g);
 }
 
-/* What the order saves on the trace that it was made from. */
-static enum status say_runs(const struct pack_order *o, const struct input *in,
-                            const struct trace *t, struct diag *dg)
+/* What such an order is worth on choices that it was not made from. */
+static enum status say_runs(const struct model *m, const struct trace *t, struct diag *dg)
 {
-    struct pack_order plain;
-    struct pack_runs before, after;
-    enum status st = pack_order_plain(&plain, in->m, dg);
+    struct pack_runs ordered, plain;
+    enum status st = pack_order_foresight(&ordered, &plain, m, t, dg);
     if (st == ST_OK)
-        st = pack_order_runs(&before, &plain, in->m, t, dg);
-    if (st == ST_OK)
-        st = pack_order_runs(&after, o, in->m, t, dg);
-    if (st == ST_OK)
-        say("%" PRIu64 " choices of the trace lie in %" PRIu64
-            " runs of neighbours; in plain order "
-            "in %" PRIu64,
-            after.choices, after.runs, before.runs);
-    pack_order_free(&plain);
+        say("an order made from the first half of the trace puts the %" PRIu64
+            " choices of the second into %" PRIu64 " runs of neighbours, plain order into %" PRIu64,
+            ordered.choices, ordered.runs, plain.runs);
     return st;
 }
 
@@ -80,7 +88,7 @@ static enum status find_order(struct pack_order *o, const struct args *a, const 
         return st;
     st = pack_order_coactivation(o, in->m, t, dg);
     if (st == ST_OK)
-        st = say_runs(o, in, t, dg);
+        st = say_runs(in->m, t, dg);
     trace_free(t);
     return st;
 }
@@ -113,7 +121,7 @@ static enum status write_pack(const struct args *a, const struct input *in, stru
     struct progress bar;
     enum status st = find_order(&order, a, in, dg);
     if (st == ST_OK)
-        st = pack_write_new(&w, path, in->g, in->m, &order, dg);
+        st = pack_write_new(&w, path, in->g, in->m, &order, threads_of(a), dg);
     if (st == ST_OK) {
         uint64_t bytes = pack_write_bytes(w);
         progress_start_bytes(&bar, "packing", bytes);
@@ -148,14 +156,14 @@ static enum status compare_all(struct pack_compare *c, const struct pack *p, con
     return st;
 }
 
-static enum status verify_pack(const char *path, const struct input *in, struct diag *dg)
+static enum status verify_pack(const struct args *a, const struct input *in, struct diag *dg)
 {
     struct pack *p;
     struct pack_compare *c;
-    enum status st = pack_open(&p, path, in->g, in->m, dg);
+    enum status st = pack_open(&p, args_text(a, "verify"), in->g, in->m, dg);
     if (st != ST_OK)
         return st;
-    st = pack_compare_new(&c, p, in->g, in->m, dg);
+    st = pack_compare_new(&c, p, in->g, in->m, threads_of(a), dg);
     if (st == ST_OK) {
         st = compare_all(c, p, in->m, dg);
         pack_compare_free(c);
@@ -177,7 +185,7 @@ static enum status run(struct args *a, struct diag *dg)
     struct input in;
     enum status st = input_open(&in, args_positional(a, 0), dg);
     if (st == ST_OK)
-        st = out ? write_pack(a, &in, dg) : verify_pack(verify, &in, dg);
+        st = out ? write_pack(a, &in, dg) : verify_pack(a, &in, dg);
     input_close(&in);
     return st;
 }

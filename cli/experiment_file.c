@@ -58,8 +58,8 @@ static bool ends_with(const char *text, const char *end)
 /* Options that write files or print something else than the row. */
 static bool is_of_one_run(const char *name)
 {
-    static const char *const names[] = {"timeline", "summary", "row",    "want",
-                                        "measured", "explain", "format", NULL};
+    static const char *const names[] = {"timeline", "summary", "row", "want",
+                                        "explain",  "format",  NULL};
     for (const char *const *n = names; *n; n++)
         if (strcmp(*n, name) == 0)
             return true;

@@ -148,6 +148,7 @@ const struct column roofline_row_columns[ROOFLINE_ROW_COLUMNS] = {
     {"crossover_flash_Bps", CELL_COUNT, 0, true},
     {"cache_bytes", CELL_COUNT, 0, true},
     {"weight_bytes", CELL_COUNT, 0, true},
+    {"efficiency", CELL_RATIO, 0, true}, /* of --measured */
 };
 
 static enum status print_row(const struct roofline_picture *p, const struct args *a,
@@ -185,6 +186,7 @@ static enum status print_row(const struct roofline_picture *p, const struct args
         report_empty(r);
     report_count(r, p->place.cache);
     report_count(r, p->place.weights);
+    report_ratio(r, p->efficiency >= 0 ? p->efficiency : 0.0 / 0.0);
     return report_close(r, dg);
 }
 

@@ -24,7 +24,7 @@ struct roofline_picture {
 };
 
 /* What --row prints: a pass of `tokens` tokens, its figures by token. */
-#define ROOFLINE_ROW_COLUMNS 22
+#define ROOFLINE_ROW_COLUMNS 23
 extern const struct column roofline_row_columns[ROOFLINE_ROW_COLUMNS];
 
 /* The operations, the summary, or for people both, as the command line asks. */

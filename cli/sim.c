@@ -40,6 +40,9 @@ static const struct option options[] = {
      0, 0, false},
     PREFETCH_OPTIONS,
     PREFETCH_WHEN_OPTION,
+    {"prefetch-recall", OPTION_TEXT, "H",
+     "of --prefetch oracle: this share of its guesses is true, the others are random", NULL, NULL,
+     0, 0, false},
     {"overlap", OPTION_CHOICE, "serial|expert", "what waits for what (the profile's)", NULL,
      overlap_names, 0, 0, false},
     {"drives", OPTION_CHOICE, "striped|mirrored",
@@ -151,6 +154,17 @@ static enum status read_ratio(uint64_t *ratio, const char *option, const char *t
         *ratio > RATIO_ONE)
         return diag_set(dg, ST_USAGE, "--%s: a ratio from 0 to 1, not '%s'", option, text);
     return ST_OK;
+}
+
+/* 0 would be a predictor that is never right: nobody asks for it, and in the setup it means all are. */
+static enum status read_recall(struct pipeline_setup *s, const char *text, struct diag *dg)
+{
+    enum status st = read_ratio(&s->prefetch_recall, "prefetch-recall", text, dg);
+    if (st == ST_OK && s->prefetch_recall == 0)
+        return diag_set(dg, ST_USAGE, "--prefetch-recall: above 0, not '%s'", text);
+    if (st == ST_OK && (!s->prefetch || !s->prefetch->needs_future))
+        return diag_set(dg, ST_USAGE, "--prefetch-recall needs --prefetch oracle");
+    return st;
 }
 
 static enum status load_routing(struct sim_inputs *in, const struct args *a, struct diag *dg)
@@ -297,6 +311,8 @@ static enum status load_inputs(struct sim_inputs *in, struct args *a, struct dia
         st = read_time(&s->given_io_ns, a, "given-io", dg);
     if (st == ST_OK)
         st = read_ratio(&s->acceptance, "acceptance", args_text(a, "acceptance"), dg);
+    if (st == ST_OK && args_given(a, "prefetch-recall"))
+        st = read_recall(s, args_text(a, "prefetch-recall"), dg);
     if (st == ST_OK && args_given(a, "pressure"))
         st = pressure_parse(&in->pressure, &s->pressure_count, args_text(a, "pressure"), dg);
     if (st == ST_OK && args_given(a, "timeline"))

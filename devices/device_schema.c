@@ -120,6 +120,8 @@ static const struct yaml_field host_fields[] = {
     VALUE("wake", host_costs, wake, DIM_TIME, 0, MAX_TIME, "of a thread that slept on a read"),
     VALUE("wake_busy", host_costs, wake_busy, DIM_TIME, 0, MAX_TIME,
           "of a thread whose core computes"),
+    VALUE("resume", host_costs, resume, DIM_TIME, 0, MAX_TIME,
+          "what the kernel after a wait takes longer: threads that slept, caches gone cold"),
     VALUE("predict", host_costs, predict, DIM_TIME, 0, MAX_TIME, "one prediction"),
     VALUE("layer_overhead", host_costs, layer_overhead, DIM_TIME, 0, MAX_TIME,
           "of a layer, beside its products' bytes"),

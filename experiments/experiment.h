@@ -50,7 +50,18 @@ struct axis {
 /* How `memwall plot` draws the results; a member that is not given is NULL. Column names, lists of
  * them separated by commas, and texts for people. */
 struct figure {
-    const char *kind, *x, *y, *by, *x_label, *y_label, *log, *where, *note;
+    const char *kind;
+    const char *x, *y, *z, *low, *high; /* columns; low and high: an interval of y */
+    const char *by;                     /* columns whose values tell curves apart */
+    const char *x_label, *y_label, *z_label;
+    const char *x_unit, *y_unit, *z_unit; /* "GB/s": in which the axis counts */
+    const char *log;                      /* "x", "y" or "xy" */
+    const char *where;                    /* COLUMN=VALUE,.. rows that are drawn */
+    const char *
+        relative_to; /* AXIS=VALUE: y (or z) over that of the row with this value, which is left out */
+    const char *levels; /* of contours: "5, 10, 20" */
+    const char *marks;  /* points of a contour plot: "X,Y; X,Y" */
+    const char *note;   /* a line below the title */
 };
 
 struct experiment {

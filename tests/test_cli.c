@@ -10,10 +10,11 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Benchmarks take minutes; they are tried with small settings elsewhere. */
+/* Benchmarks take minutes, and a repair needs a model twice; they are tried with small settings elsewhere. */
 static bool is_slow(const char *command)
 {
-    return starts_with(command, "bench") || starts_with(command, "engine bench");
+    return starts_with(command, "bench") || starts_with(command, "engine bench") ||
+           starts_with(command, "engine repair");
 }
 
 static void every_command_has_help_with_an_example_of_itself(void **state)

@@ -188,6 +188,40 @@ static void memory_does_not_grow_with_tokens(void **state)
     assert_close((double)x[1].token_ns_p50, mean, 0.05 * mean);
 }
 
+/* A predictor of recall 1 is the oracle itself; the less it is right, the more is read and the slower it gets. */
+static void a_prefetcher_of_less_recall_reads_more_and_is_slower(void **state)
+{
+    (void)state;
+    static const char *const recall[] = {"", "--prefetch-recall 1", "--prefetch-recall 0.8",
+                                         "--prefetch-recall 0.4"};
+    double rate[4], bytes[4];
+    for (size_t i = 0; i < 4; i++) {
+        char line[512];
+        snprintf(line, sizeof line,
+                 "sim --model qwen3-30b-a3b --quant q4_k_m --device m5-pro-64gb --cache 4GiB "
+                 "--tokens 16 --draws 0 --prefetch oracle %s --format csv",
+                 recall[i]);
+        struct run r = run_memwall(line);
+        char *cell = strchr(r.out, '\n') + 1;
+        for (int c = 0; c < 7; c++)
+            cell = strchr(cell, ',') + 1;
+        rate[i] = strtod(cell, &cell);
+        for (int c = 0; c < 5; c++)
+            cell = strchr(cell, ',') + 1;
+        bytes[i] = strtod(cell, NULL);
+        run_free(&r);
+    }
+    assert_true(rate[0] == rate[1] && bytes[0] == bytes[1]);
+    assert_true(rate[1] > rate[2] && rate[2] > rate[3]);
+    assert_true(bytes[1] < bytes[2] && bytes[2] < bytes[3]);
+    expect_refusal("sim --model qwen3-30b-a3b --device m5-pro-64gb --prefetch oracle "
+                   "--prefetch-recall 0",
+                   EXIT_MISUSE, "--prefetch-recall: above 0, not '0'");
+    expect_refusal("sim --model qwen3-30b-a3b --device m5-pro-64gb --prefetch gate "
+                   "--prefetch-recall 0.5",
+                   EXIT_MISUSE, "--prefetch-recall needs --prefetch oracle");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +232,7 @@ int main(void)
         cmocka_unit_test(mirrored_drives_need_reads_under_way_at_once),
         cmocka_unit_test(a_faster_drive_hardly_ever_slows),
         cmocka_unit_test(memory_does_not_grow_with_tokens),
+        cmocka_unit_test(a_prefetcher_of_less_recall_reads_more_and_is_slower),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

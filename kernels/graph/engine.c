@@ -4,14 +4,17 @@
 #include "base/quantity.h"
 #include "kernels/graph/adapter.h"
 #include "kernels/graph/forced_route.h"
+#include "kernels/heads/heads.h"
 #include "models/state.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 struct engine {
     struct engine_setup setup;
     struct graph_weights *weights;
     struct adapters *adapters;
+    struct heads *heads;
     struct workers *workers;
     struct forced_route *route;
     struct experts *experts;
@@ -23,30 +26,72 @@ struct engine {
 
 /* ---- memory ---- */
 
+#define SLACK_SHARE 64
+
+static struct foreseen_setup foreseen_of(const struct engine *e)
+{
+    const struct engine_setup *s = &e->setup;
+    size_t prompt = 0, generate = 0;
+    if (e->route)
+        forced_route_run(e->route, &prompt, &generate);
+    if (s->run_prompt)
+        prompt = s->run_prompt;
+    if (s->run_generate != ENGINE_AS_TRACED)
+        generate = s->run_generate;
+    return (struct foreseen_setup){forced_route_of(e->route), prompt, generate ? generate - 1 : 0};
+}
+
+static struct experts_setup experts_setup_of(struct engine *e)
+{
+    const struct engine_setup *s = &e->setup;
+    return (struct experts_setup){
+        .weights = e->weights,
+        .compute = e->compute,
+        .decide = s->decide,
+        .foreseen = foreseen_of(e),
+        .prefetch_timed = s->prefetch_timed,
+        .decisions_path = s->decisions,
+        .pack_path = s->pack,
+        .loader = s->loader,
+        .direct = s->direct,
+        .overlap = s->overlap,
+        .chunk = s->chunk,
+        .record = &e->record,
+    };
+}
+
 /* What is left for the cache: of the memory given, or of what the system can give now. */
 static enum status choose_budget(struct engine *e, struct diag *dg)
 {
     const struct model *m = e->weights->model;
-    uint64_t all = model_experts_bytes(m);
+    uint64_t all = model_experts_bytes(m), memory = e->setup.memory_bytes;
     if (e->setup.decide.budget_bytes || all == 0)
         return ST_OK;
-    uint64_t state = state_bytes(m, e->setup.context, STATE_BITS_F16);
-    uint64_t fixed = e->weights->dense_bytes + state + ENGINE_OVERHEAD_BYTES;
-    uint64_t memory = e->setup.memory_bytes;
+    struct experts_setup x = experts_setup_of(e);
+    struct experts_need need;
+    enum status st = experts_measure(&need, &x, dg);
+    if (st != ST_OK)
+        return st;
+    uint64_t fixed = e->weights->dense_bytes + state_bytes(m, e->setup.context, STATE_BITS_F16) +
+                     ENGINE_OVERHEAD_BYTES + need.reserve_bytes;
     if (memory == 0) {
         struct host_meter h;
         host_meter_read(&h);
         memory = h.rss_bytes + h.available_bytes / 10 * 9;
     }
-    if (memory <= fixed) {
-        char have[QUANTITY_TEXT_MAX], need[QUANTITY_TEXT_MAX];
-        return diag_set(
-            dg, ST_MISFIT, "%s of memory: the dense weights, the state and buffers alone take %s",
-            quantity_round(have, memory, DIM_SIZE), quantity_round(need, fixed, DIM_SIZE));
-    }
     /* Slots have some alignment beside the experts' bytes, one part in sixty-four at most here. */
+    uint64_t least =
+        fixed + need.least_bytes + (need.least_bytes + SLACK_SHARE - 2) / (SLACK_SHARE - 1) + 1;
+    if (memory < least) {
+        char have[QUANTITY_TEXT_MAX], want[QUANTITY_TEXT_MAX];
+        return diag_set(dg, ST_MISFIT,
+                        "memory of %s is too small: dense weights, state, buffers and the smallest "
+                        "cache take %s (at least %" PRIu64 " bytes)",
+                        quantity_print(have, memory, DIM_SIZE),
+                        quantity_round(want, least, DIM_SIZE), least);
+    }
     uint64_t left = memory - fixed;
-    left -= left / 64;
+    left -= left / SLACK_SHARE;
     e->setup.decide.budget_bytes = left < all ? left : all;
     return ST_OK;
 }
@@ -88,20 +133,7 @@ static enum status open_timeline(struct engine *e, struct diag *dg)
 
 static enum status open_experts(struct engine *e, struct diag *dg)
 {
-    struct engine_setup *s = &e->setup;
-    struct experts_setup x = {
-        .weights = e->weights,
-        .compute = e->compute,
-        .decide = s->decide,
-        .prefetch_timed = s->prefetch_timed,
-        .decisions_path = s->decisions,
-        .pack_path = s->pack,
-        .loader = s->loader,
-        .direct = s->direct,
-        .overlap = s->overlap,
-        .chunk = s->chunk,
-        .record = &e->record,
-    };
+    struct experts_setup x = experts_setup_of(e);
     return experts_new(&e->experts, &x, dg);
 }
 
@@ -125,6 +157,20 @@ static enum status open_graph(struct engine *e, struct diag *dg)
     return graph_new(&e->graph, &g, dg);
 }
 
+static enum status open_heads(struct engine *e, struct diag *dg)
+{
+    struct engine_setup *s = &e->setup;
+    enum status st = heads_load(&e->heads, s->heads, e->weights, dg);
+    if (st != ST_OK)
+        return st;
+    if (e->heads->distance != s->predict_distance)
+        return diag_set(dg, ST_MISFIT, "%s: heads for a distance of %zu layers, not %zu", s->heads,
+                        e->heads->distance, s->predict_distance);
+    s->predict = heads_predict;
+    s->predict_self = e->heads;
+    return ST_OK;
+}
+
 static enum status open_parts(struct engine *e, struct diag *dg)
 {
     struct engine_setup *s = &e->setup;
@@ -135,6 +181,8 @@ static enum status open_parts(struct engine *e, struct diag *dg)
         st = adapters_load(&e->adapters, e->weights, s->adapters, s->adapter_count, dg);
     if (e->adapters)
         adapters_apply(e->adapters, e->weights);
+    if (st == ST_OK && s->heads)
+        st = open_heads(e, dg);
     if (st == ST_OK)
         st = workers_new(&e->workers, s->threads, dg);
     if (st == ST_OK && s->route)
@@ -189,6 +237,7 @@ void engine_close(struct engine *e)
     timeline_free(e->record.timeline);
     forced_route_free(e->route);
     workers_free(e->workers);
+    heads_free(e->heads);
     adapters_free(e->adapters);
     graph_weights_free(e->weights);
     free(e);
@@ -206,6 +255,9 @@ static void sums_since(struct record_sums *p, const struct record_sums *now,
     SINCE(payload_bytes);
     SINCE(device_bytes);
     SINCE(reads);
+    SINCE(stalls);
+    SINCE(read_span_ns);
+    SINCE(overlap_ns);
 }
 
 static void counts_since(struct decide_counts *p, const struct decide_counts *now,

@@ -37,13 +37,18 @@ struct engine_setup {
     size_t threads;        /* 0: all processors */
     size_t context, chunk; /* 0: what the prompt and the tokens need; ENGINE_CHUNK */
     bool activations_f32, overlap, direct;
-    struct decide_setup decide;    /* as in experts_setup; budget_bytes 0: all that fits */
-    bool prefetch_timed;           /* as in experts_setup */
+    struct decide_setup decide; /* as in experts_setup; budget_bytes 0: all that fits */
+    bool prefetch_timed;        /* as in experts_setup */
+    /* How the run will be, for policies and prefetchers that know the future with `route`. */
+    size_t run_prompt; /* tokens; 0: those of the trace */
+    size_t
+        run_generate; /* all but the last go through the layers; ENGINE_AS_TRACED: those of the trace */
     const char *decisions;         /* decision log of the run, or NULL */
     uint64_t memory_bytes;         /* all together; 0: no limit but the system's */
     struct loader_io_setup loader; /* backend, depth, limits */
     bool record_trace, record_timeline;
-    size_t predict_distance;   /* 0: nothing is foretold */
+    const char *heads;         /* trained heads that foretell, or NULL */
+    size_t predict_distance;   /* 0: nothing is foretold; that of the heads, if there are any */
     graph_predict_fn *predict; /* NULL: the next router, run early */
     void *predict_self;
     product_watch_fn *watch; /* of all products (matrix.h), or NULL */
@@ -53,7 +58,8 @@ struct engine_setup {
     engine_pass_fn *on_pass;
     void *on_pass_self;
 };
-#define ENGINE_CHUNK 32u
+#define ENGINE_CHUNK     32u
+#define ENGINE_AS_TRACED SIZE_MAX
 /* What a run takes beside weights, cache and state: buffers, tables, code, stacks. */
 #define ENGINE_OVERHEAD_BYTES ((uint64_t)64 << 20)
 

@@ -100,6 +100,8 @@ static void note_read(struct expert_slots *s, const struct expert_slot *slot,
 {
     struct record *r = s->record;
     r->sums.reads++;
+    if (!slot->prefetched && report->landed_ns > s->demand_landed_ns)
+        s->demand_landed_ns = report->landed_ns;
     r->sums.payload_bytes += report->payload_bytes;
     r->sums.device_bytes += report->device_bytes;
     timeline_span(
@@ -189,6 +191,9 @@ enum status expert_slots_execute(struct expert_slots *s, const struct decision *
                                  struct diag *dg)
 {
     enum status st = ST_OK;
+    if (count == 0)
+        return ST_OK;
+    loader_io_gather(s->io, true);
     for (size_t i = 0; st == ST_OK && i < count; i++) {
         st = expert_slots_settle(s, d[i].slot, dg);
         if (st == ST_OK && d[i].class_of == COMMAND_DROP)
@@ -196,5 +201,6 @@ enum status expert_slots_execute(struct expert_slots *s, const struct decision *
         else if (st == ST_OK)
             st = begin_read(s, &d[i], dg);
     }
+    loader_io_gather(s->io, false);
     return st;
 }

@@ -23,8 +23,9 @@ struct expert_slots {
     uint32_t *slot_of; /* by key: where it was commanded to */
     uint32_t *pending; /* slot numbers with a read not waited for, in order of submission */
     uint32_t pending_count;
-    uint32_t experts; /* keys a layer */
-    uint32_t pass;    /* of the timeline */
+    uint32_t experts;          /* keys a layer */
+    uint32_t pass;             /* of the timeline */
+    uint64_t demand_landed_ns; /* when the last demand read landed; CLOCK_MONOTONIC */
     struct record *record;
     struct decision_log *log; /* is told what has landed; NULL: none */
 };

@@ -23,6 +23,7 @@ struct experts {
     struct decide *decide;
     struct decision_log *log;   /* NULL: none */
     struct timed_queue guesses; /* of a timed prefetcher */
+    struct foreseen *foreseen;  /* NULL: nothing is known ahead */
     uint32_t pass, layer;       /* of the last choice */
     size_t chunk, hidden, width_max, rows_max;
     struct choice *choice;
@@ -35,6 +36,7 @@ struct experts {
     struct expert_job *job;
     struct input in; /* rows: the token's state */
     struct expert_math math;
+    uint64_t chosen_ns; /* when the present layer's choice came */
 };
 
 /* ---- set-up ---- */
@@ -72,6 +74,23 @@ static void shape_decisions(struct experts *e)
             e->width_max = ffn_of(e, l)->expert_width;
 }
 
+static bool knows_future(const struct experts *e)
+{
+    const struct decide_setup *d = &e->setup.decide;
+    return d->policy->clairvoyant || (d->prefetch && d->prefetch->needs_future);
+}
+
+static enum status look_ahead(struct experts *e, struct diag *dg)
+{
+    if (!knows_future(e))
+        return ST_OK;
+    enum status st = foreseen_new(&e->foreseen, &e->setup.foreseen, e->setup.weights->model,
+                                  e->chunk, e->setup.decide.scope, dg);
+    if (st == ST_OK)
+        e->setup.decide.future = foreseen_future(e->foreseen);
+    return st;
+}
+
 static enum status decisions_new(struct experts *e, struct diag *dg)
 {
     uint64_t limit = decide_batch_limit(&e->setup.decide);
@@ -80,7 +99,9 @@ static enum status decisions_new(struct experts *e, struct diag *dg)
         e->chunk--;
     e->rows_max = e->chunk * model_top_k(e->setup.weights->model);
     uint64_t most = union_bytes(e, e->chunk);
-    enum status st = decide_new(&e->decide, &e->setup.decide, most, dg);
+    enum status st = look_ahead(e, dg);
+    if (st == ST_OK)
+        st = decide_new(&e->decide, &e->setup.decide, most, dg);
     if (st == ST_OK && e->setup.prefetch_timed)
         st = timed_init(&e->guesses, 4 * e->setup.decide.experts, dg);
     if (st == ST_OK && e->setup.decisions_path)
@@ -99,6 +120,20 @@ static uint64_t reserve_bytes(const struct experts *e)
     before.evict = EVICT_BEFORE;
     before.scope = SCOPE_GLOBAL;
     return decide_minimum_bytes(&before, union_bytes(e, e->chunk));
+}
+
+enum status experts_measure(struct experts_need *out, const struct experts_setup *s,
+                            struct diag *dg)
+{
+    struct experts e = {.setup = *s, .chunk = s->chunk};
+    enum status st = expert_source_open(&e.source, s->weights, s->pack_path, dg);
+    if (st != ST_OK)
+        return st;
+    shape_decisions(&e);
+    *out = (struct experts_need){decide_minimum_bytes(&e.setup.decide, union_bytes(&e, 1)),
+                                 reserve_bytes(&e)};
+    expert_source_close(&e.source);
+    return ST_OK;
 }
 
 static enum status buffers_new(struct experts *e, struct diag *dg)
@@ -155,6 +190,7 @@ void experts_free(struct experts *e)
         return;
     expert_slots_free(&e->slots);
     decision_log_abandon(e->log);
+    foreseen_free(e->foreseen);
     timed_free(&e->guesses);
     decide_free(e->decide);
     expert_source_close(&e->source);
@@ -207,20 +243,36 @@ static void find_slots(struct experts *e, uint32_t layer)
     }
 }
 
+/* The oracle's guess, at the place where replay has it. */
+static enum status predict_known(struct experts *e, struct diag *dg)
+{
+    const struct decide_setup *d = &e->setup.decide;
+    uint32_t target;
+    size_t n;
+    if (!d->prefetch || !d->prefetch->needs_future)
+        return ST_OK;
+    const uint16_t *ids = foreseen_ahead(e->foreseen, d->prefetch_distance, &target, &n);
+    return ids ? experts_predict(e, e->pass, e->layer, target, ids, n, dg) : ST_OK;
+}
+
 enum status experts_choose(struct experts *e, uint32_t pass, uint32_t layer, const uint16_t *ids,
                            size_t tokens, struct diag *dg)
 {
     size_t n = tokens * ffn_of(e, layer)->top_k, count;
     assert(n <= e->rows_max);
     e->slots.pass = e->pass = pass;
+    e->chosen_ns = record_now_ns();
     e->layer = layer;
+    enum status st = e->foreseen ? foreseen_step(e->foreseen, layer, ids, n, dg) : ST_OK;
+    if (st != ST_OK)
+        return st;
     list_choices(e, ids, n);
     const struct decision *d = decide_batch(e->decide, pass, layer, ids, n, &count);
     decision_log_batch(e->log, pass, layer, ids, n, d, count);
-    enum status st = expert_slots_execute(&e->slots, d, count, dg);
+    st = expert_slots_execute(&e->slots, d, count, dg);
     if (st == ST_OK)
         find_slots(e, layer);
-    return st;
+    return st == ST_OK ? predict_known(e, dg) : st;
 }
 
 static enum status prefetch(struct experts *e, uint32_t target, const uint16_t *ids, size_t n,
@@ -353,15 +405,27 @@ static void combine(const struct experts *e, const float *weights, size_t tokens
     }
 }
 
+/* What this layer's reads took since the choice, and the longer of that and its experts: what perfect overlap would
+ * take. */
+static void note_overlap(struct experts *e, uint64_t expert_ns)
+{
+    struct record_sums *sums = &e->setup.record->sums;
+    uint64_t landed = e->slots.demand_landed_ns;
+    uint64_t span = landed > e->chosen_ns ? landed - e->chosen_ns : 0;
+    sums->read_span_ns += span;
+    sums->overlap_ns += span > expert_ns ? span : expert_ns;
+}
+
 enum status experts_compute(struct experts *e, uint32_t pass, uint32_t layer, const float *weights,
                             const struct input *x, size_t tokens, float *out, struct diag *dg)
 {
     struct record *r = e->setup.record;
     size_t top_k = ffn_of(e, layer)->top_k;
-    uint64_t clock = record_now_ns();
+    uint64_t clock = record_now_ns(), before = r->sums.operation_ns[OPERATION_EXPERT];
     enum status st = ST_OK;
     gather(e, x, tokens, top_k);
     if (!e->setup.overlap) {
+        r->sums.stalls += e->slots.pending_count > 0;
         st = settle_all(e, dg);
         clock = record_operation(r, OPERATION_STALL, pass, layer, clock);
     }
@@ -370,6 +434,7 @@ enum status experts_compute(struct experts *e, uint32_t pass, uint32_t layer, co
         if (st == ST_OK && n > 0)
             st = experts_poll(e, pass, layer, dg);
         if (st == ST_OK && n == 0) {
+            r->sums.stalls++;
             loader_io_wait_any(e->slots.io, e->ticket, waiting);
             clock = record_operation(r, OPERATION_STALL, pass, layer, clock);
         } else if (st == ST_OK) {
@@ -379,6 +444,7 @@ enum status experts_compute(struct experts *e, uint32_t pass, uint32_t layer, co
     }
     if (st == ST_OK)
         combine(e, weights, tokens, top_k, out);
+    note_overlap(e, r->sums.operation_ns[OPERATION_EXPERT] - before);
     return st;
 }
 

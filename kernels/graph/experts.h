@@ -30,6 +30,7 @@
 #define KERNELS_GRAPH_EXPERTS_H
 
 #include "kernels/graph/expert_source.h"
+#include "kernels/graph/foreseen.h"
 #include "kernels/graph/record.h"
 #include "sim/policy/decision_log.h"
 
@@ -39,16 +40,26 @@ struct experts_setup {
     /* Policy, prefetch, scope, evict, budget, limits, seed, future, rank; shapes and sizes are filled in
      * here. prefetch_experts_max 0: top_k. */
     struct decide_setup decide;
-    bool prefetch_timed;           /* guesses from outside only; see above */
-    const char *decisions_path;    /* decision log of the run; NULL: none */
-    const char *pack_path;         /* NULL: experts are read from the GGUF */
-    struct loader_io_setup loader; /* backend, depth, limits, ops; the rest is filled in here */
+    struct foreseen_setup foreseen; /* for a policy or prefetcher that knows the future */
+    bool prefetch_timed;            /* guesses from outside only; see above */
+    const char *decisions_path;     /* decision log of the run; NULL: none */
+    const char *pack_path;          /* NULL: experts are read from the GGUF */
+    struct loader_io_setup loader;  /* backend, depth, limits, ops; the rest is filled in here */
     bool direct;
     bool
         overlap; /* compute what is there while the rest is read; else all reads, then all experts */
     size_t chunk; /* tokens of a pass at most; a budget too small for it makes it smaller */
     struct record *record;
 };
+
+/* What a cache takes beside its budget: the least budget, with passes of one token, and what stands beyond it in the
+ * arena with passes of s->chunk tokens (experts without a place in the budget). s->decide.budget_bytes does
+ * not matter. */
+struct experts_need {
+    uint64_t least_bytes, reserve_bytes;
+};
+MUST_CHECK enum status experts_measure(struct experts_need *out, const struct experts_setup *s,
+                                       struct diag *dg);
 
 struct experts;
 /* ST_MISFIT: the budget cannot hold one token's experts of a layer; the reason names the least. */

@@ -15,6 +15,8 @@ void forced_route_free(struct forced_route *f); /* NULL is fine */
 /* Tokens of its prompt, and of all. */
 size_t forced_route_prompt(const struct forced_route *f);
 size_t forced_route_tokens(const struct forced_route *f);
+/* The run that the trace tells of: its prompt, or one token if it has none, and what was generated after it. */
+void forced_route_run(const struct forced_route *f, size_t *prompt, size_t *generate);
 /* For graph_setup. A position beyond the trace goes round to its first decoded token. */
 struct route forced_route_of(struct forced_route *f);
 

@@ -15,13 +15,6 @@
 #include "kernels/graph/kv_cache.h"
 #include "kernels/graph/record.h"
 
-/* Writes the experts that a token must take in a layer, top_k of them in slot order; their weights are what
- * the router gives them. False: the router decides. */
-struct route {
-    bool (*at)(void *self, size_t position, size_t layer, uint16_t *ids);
-    void *self;
-};
-
 /* Foretells the experts of `target` from the residual stream after this layer's attention: `state` is
  * tokens x hidden, `scores` tokens x experts; larger ones are likelier. */
 typedef void graph_predict_fn(void *self, const struct graph_weights *w,

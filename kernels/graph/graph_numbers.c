@@ -164,8 +164,12 @@ static enum status check_layers(struct keys *k, const struct graph_numbers *n)
     enum status st = ST_OK;
     for (size_t l = 0; st == ST_OK && l < k->w->model->layer_count; l++) {
         const struct layer *layer = &k->w->model->layers[l];
-        bool rotated = layer->attention.family == ATTENTION_GQA;
-        if (rotated && n->rope_dims > layer->attention.head_dim)
+        bool latent = k->w->recipe->latent;
+        if (layer->attention.family != (latent ? ATTENTION_MLA : ATTENTION_GQA))
+            return diag_set(k->dg, ST_PARSE, "%s: tensor 'blk.%zu.%s' is missing",
+                            gguf_file_path(k->w->file, 0), l,
+                            latent ? "attn_kv_a_mqa.weight" : "attn_q.weight");
+        if (!latent && n->rope_dims > layer->attention.head_dim)
             st = wrong(k, "rope.dimension_count", "is above the length of a head");
         if (st == ST_OK && layer->ffn.experts)
             st = check_experts(k, l);

@@ -25,6 +25,10 @@ struct record_sums {
     uint64_t late_hits;                   /* hits whose read was still under way */
     uint64_t payload_bytes, device_bytes; /* of reads that have landed */
     uint64_t reads;
+    uint64_t stalls; /* times that nothing ran because a read was awaited */
+    uint64_t
+        read_span_ns; /* of each layer, from its choice until its last demand read landed; added up */
+    uint64_t overlap_ns; /* of each layer, the longer of that span and of its experts; added up */
 };
 
 struct record {

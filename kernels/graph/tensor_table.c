@@ -228,7 +228,7 @@ static const char *missing_attention(const struct graph_weights *w, const struct
     if (!has_matrix(&l->out))
         return "attn_output.weight";
     if (w->recipe->qk_norm != NORM_NONE && (!l->q_norm || !l->k_norm))
-        return "attn_q_norm.weight";
+        return l->q_norm ? "attn_k_norm.weight" : "attn_q_norm.weight";
     if (!w->recipe->latent)
         return has_matrix(&l->k) ? has_matrix(&l->v) ? NULL : "attn_v.weight" : "attn_k.weight";
     if (has_matrix(&l->q_b) && (!has_matrix(&l->q_a) || !l->q_a_norm))
@@ -250,10 +250,11 @@ const char *tensor_missing(const struct graph_weights *w, size_t layer_idx)
         return l->attn_norm ? w->recipe->ffn_norm : "attn_norm.weight";
     if (f->experts && !has_matrix(&l->router))
         return "ffn_gate_inp.weight";
-    if (!f->experts && !(has_matrix(&l->gate) && has_matrix(&l->up) && has_matrix(&l->down)))
+    if (!f->experts && !has_matrix(&l->gate))
         return "ffn_gate.weight";
-    if (f->shared_width &&
-        !(has_matrix(&l->shared_gate) && has_matrix(&l->shared_up) && has_matrix(&l->shared_down)))
-        return "ffn_gate_shexp.weight";
-    return NULL;
+    if (!f->experts && !(has_matrix(&l->up) && has_matrix(&l->down)))
+        return has_matrix(&l->up) ? "ffn_down.weight" : "ffn_up.weight";
+    if (f->shared_width && !(has_matrix(&l->shared_gate) && has_matrix(&l->shared_up)))
+        return has_matrix(&l->shared_up) ? "ffn_gate_shexp.weight" : "ffn_up_shexp.weight";
+    return NULL; /* a layer has a shared expert because its down matrix is there */
 }

@@ -10,6 +10,8 @@
  * half of each. */
 #include "kernels/graph/workers.h"
 
+#include "base/small_thread.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>
@@ -198,7 +200,7 @@ enum status workers_new(struct workers **out, size_t threads, struct diag *dg)
     for (size_t i = 0; i < threads; i++)
         worker[i] = (struct worker){.all = w, .index = i, .spin_ns = w->spin_ns_max};
     for (; w->started < threads; w->started++)
-        if (pthread_create(&worker[w->started].thread, NULL, work, &worker[w->started]) != 0) {
+        if (small_thread_start(&worker[w->started].thread, work, &worker[w->started]) != 0) {
             size_t number = w->started;
             workers_free(w);
             return diag_set(dg, ST_IO, "thread %zu of %zu cannot be started", number + 1, threads);

@@ -112,8 +112,8 @@ static const struct head *find_head(const struct heads *h, size_t source)
     return NULL;
 }
 
-void heads_predict(void *self, const struct graph_weights *w, const struct compute_setup *c, size_t layer,
-                   size_t target, const float *state, size_t tokens, float *scores)
+void heads_predict(void *self, const struct graph_weights *w, const struct compute_setup *c,
+                   size_t layer, size_t target, const float *state, size_t tokens, float *scores)
 {
     struct heads *h = self;
     const struct head *head = find_head(h, layer);
@@ -130,43 +130,4 @@ void heads_predict(void *self, const struct graph_weights *w, const struct compu
             router_scores(w, c->isa, target, logits + t * head->experts,
                           logits + t * head->experts);
     }
-}
-
-static uint64_t common(const uint16_t *a, const uint16_t *b, size_t n)
-{
-    uint64_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++)
-            count += a[i] == b[j];
-    return count;
-}
-
-static void measure_token(struct heads *h, const struct recording *r, const struct compute_setup *c,
-                          size_t source, size_t token, float *buffer, struct heads_recall *out)
-{
-    const struct recorded_layer *l = &r->layer[source];
-    const uint16_t *chosen = l->chosen + token * l->top_k;
-    float *state = buffer, *score = buffer + r->hidden;
-    uint16_t named[256];
-    for (size_t i = 0; i < r->hidden; i++)
-        state[i] = half_to_float(l->state[token * r->hidden + i]);
-    heads_predict(h, r->weights, c, source, source + h->distance, state, 1, score);
-    router_choose(score, l->experts, l->top_k, named);
-    out->wanted += l->top_k;
-    out->early += common(chosen, l->early + token * l->top_k, l->top_k);
-    out->found += common(chosen, named, l->top_k);
-}
-
-enum status heads_measure(struct heads *h, const struct recording *r, const struct compute_setup *c,
-                          size_t source, struct heads_recall *out, struct diag *dg)
-{
-    float *buffer = malloc((r->hidden + r->layer[source].experts) * sizeof *buffer);
-    if (!buffer)
-        return diag_no_memory(dg);
-    *out = (struct heads_recall){0};
-    for (size_t t = 0; t < r->tokens; t++)
-        if (recording_is_held_out(r, t))
-            measure_token(h, r, c, source, t, buffer, out);
-    free(buffer);
-    return ST_OK;
 }

@@ -21,7 +21,7 @@ struct loader_file {
     char *path;
     int fd;
     bool direct;
-    uint32_t block_bytes; /* a power of two; the same for direct and buffered reads */
+    uint32_t block_bytes;          /* a power of two; the same for direct and buffered reads */
     struct file_identity identity; /* when opened */
 };
 

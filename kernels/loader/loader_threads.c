@@ -1,5 +1,6 @@
 /* loader_threads.c -- the portable backend: as many threads as reads may be in flight, each of
  * which takes the next piece, reads it with pread(), waits until it is due and delivers it. */
+#include "base/small_thread.h"
 #include "kernels/loader/loader_inside.h"
 
 #include <errno.h>
@@ -75,7 +76,7 @@ static enum status threads_start(struct loader_io *io, const struct loader_io_se
     io->engine = t;
     pthread_cond_init(&t->queued, NULL);
     for (; t->count < s->depth; t->count++) {
-        int error = pthread_create(&t->thread[t->count], NULL, thread_main, io);
+        int error = small_thread_start(&t->thread[t->count], thread_main, io);
         if (error) {
             threads_stop(io);
             return diag_set(dg, ST_IO, "loader: %u reader threads cannot be started: %s", s->depth,

@@ -2,7 +2,6 @@
 #include "kernels/pack/pack_write.h"
 
 #include "base/infile.h"
-#include "kernels/formats/packed.h"
 #include "kernels/pack/pack_source.h"
 
 #include <inttypes.h>
@@ -19,7 +18,7 @@ struct pack_compare {
 };
 
 enum status pack_compare_new(struct pack_compare **out, const struct pack *p, const struct gguf *g,
-                             const struct model *m, struct diag *dg)
+                             const struct model *m, size_t threads, struct diag *dg)
 {
     *out = NULL;
     struct pack_compare *c = calloc(1, sizeof *c);
@@ -30,7 +29,7 @@ enum status pack_compare_new(struct pack_compare **out, const struct pack *p, co
     c->record = malloc((size_t)pack_record_bytes_max(p));
     enum status st = c->record ? pack_shape_init(&c->shape, g, m, dg) : diag_no_memory(dg);
     if (st == ST_OK)
-        st = pack_source_open(&c->source, &c->shape, dg);
+        st = pack_source_open(&c->source, &c->shape, threads, dg);
     if (st == ST_OK)
         st = infile_open(&c->fd, pack_path(p), INFILE_REGULAR, dg);
     if (st == ST_OK)
@@ -75,8 +74,7 @@ static enum status compare_part(struct pack_compare *c, size_t layer, size_t exp
         enum status st = pack_source_matrix(&c->source, layer, expert, part, dg);
         if (st != ST_OK)
             return st;
-        packed_to_blocks(matrix->format, c->source.again, c->record + matrix->offset_bytes,
-                         matrix->rows, matrix->cols);
+        pack_source_unpack(&c->source, matrix, c->record + matrix->offset_bytes);
         if (memcmp(c->source.blocks, c->source.again, bytes))
             return differs(c, layer, expert, matrix_names[part], dg);
     }

@@ -2,6 +2,7 @@
 #include "kernels/pack/pack_source.h"
 
 #include "base/infile.h"
+#include "kernels/formats/packed.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static uint64_t largest_matrix(const struct model *m)
     return most;
 }
 
-enum status pack_source_open(struct pack_source *s, const struct pack_shape *shape, struct diag *dg)
+enum status pack_source_open(struct pack_source *s, const struct pack_shape *shape, size_t threads,
+                             struct diag *dg)
 {
     size_t files = gguf_file_count(shape->g), bytes = (size_t)largest_matrix(shape->m);
     *s = (struct pack_source){.shape = shape};
@@ -42,7 +44,7 @@ enum status pack_source_open(struct pack_source *s, const struct pack_shape *sha
     s->again = malloc(bytes);
     if (!s->fd || !s->blocks || !s->again)
         return diag_no_memory(dg);
-    enum status st = ST_OK;
+    enum status st = workers_new(&s->workers, threads, dg);
     while (s->files < files && st == ST_OK) {
         st = infile_open(&s->fd[s->files], gguf_file_path(shape->g, s->files), INFILE_REGULAR, dg);
         s->files += st == ST_OK;
@@ -54,6 +56,7 @@ void pack_source_close(struct pack_source *s)
 {
     for (size_t i = 0; i < s->files; i++)
         close(s->fd[i]);
+    workers_free(s->workers);
     free(s->fd);
     free(s->blocks);
     free(s->again);
@@ -71,6 +74,39 @@ enum status pack_source_matrix(struct pack_source *s, size_t layer, size_t exper
 {
     const struct expert_extent *e = &s->shape->m->layers[layer].extent[part];
     return read_file(s, e->file, s->blocks, e->bytes, e->offset + expert * e->stride_bytes, dg);
+}
+
+struct conversion {
+    const struct pack_part *matrix;
+    uint8_t *packed, *blocks;
+    bool back;
+};
+
+/* Rows from a tile's first one on; those before take packed_bytes() as a matrix of their own would. */
+static void convert_rows(void *context, size_t begin, size_t end, size_t thread)
+{
+    const struct conversion *c = context;
+    const struct block_format *f = c->matrix->format;
+    size_t cols = c->matrix->cols;
+    uint8_t *packed = c->packed + packed_bytes(f, begin, cols);
+    uint8_t *blocks = c->blocks + begin * block_row_bytes(f, cols);
+    (void)thread;
+    if (c->back)
+        packed_to_blocks(f, blocks, packed, end - begin, cols);
+    else
+        packed_from_blocks(f, packed, blocks, end - begin, cols);
+}
+
+void pack_source_pack(struct pack_source *s, const struct pack_part *matrix, uint8_t *packed)
+{
+    struct conversion c = {matrix, packed, s->blocks, false};
+    workers_each(s->workers, convert_rows, &c, matrix->rows, PACKED_TILE_ROWS);
+}
+
+void pack_source_unpack(struct pack_source *s, const struct pack_part *matrix, uint8_t *packed)
+{
+    struct conversion c = {matrix, packed, s->again, true};
+    workers_each(s->workers, convert_rows, &c, matrix->rows, PACKED_TILE_ROWS);
 }
 
 enum status pack_source_bias(struct pack_source *s, void *to, size_t layer, size_t expert,

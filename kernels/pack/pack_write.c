@@ -3,7 +3,6 @@
 
 #include "base/bulkfile.h"
 #include "base/hash.h"
-#include "kernels/formats/packed.h"
 #include "kernels/pack/pack_source.h"
 
 #include <assert.h>
@@ -36,7 +35,8 @@ static enum status write_header(struct pack_write *w, struct diag *dg)
 }
 
 enum status pack_write_new(struct pack_write **out, const char *path, const struct gguf *g,
-                           const struct model *m, const struct pack_order *order, struct diag *dg)
+                           const struct model *m, const struct pack_order *order, size_t threads,
+                           struct diag *dg)
 {
     *out = NULL;
     struct pack_write *w = calloc(1, sizeof *w);
@@ -48,7 +48,7 @@ enum status pack_write_new(struct pack_write **out, const char *path, const stru
         assert(order->count == w->shape.record_count);
         w->record = malloc((size_t)largest_record(&w->shape));
         w->table = calloc(1, (size_t)pack_table_bytes(&w->shape));
-        st = w->record && w->table ? pack_source_open(&w->source, &w->shape, dg)
+        st = w->record && w->table ? pack_source_open(&w->source, &w->shape, threads, dg)
                                    : diag_no_memory(dg);
     }
     if (st == ST_OK)
@@ -83,8 +83,7 @@ static enum status fill_record(struct pack_write *w, struct pack_key key, struct
             continue;
         st = pack_source_matrix(&w->source, key.layer, key.expert, (enum expert_part)part, dg);
         if (st == ST_OK)
-            packed_from_blocks(p->format, w->record + p->offset_bytes, w->source.blocks, p->rows,
-                               p->cols);
+            pack_source_pack(&w->source, p, w->record + p->offset_bytes);
     }
     for (int part = 0; part < PART_MAX && st == ST_OK; part++)
         st = pack_source_bias(&w->source, w->record + l->bias[part].offset_bytes, key.layer,

@@ -13,11 +13,12 @@
 
 struct pack_write;
 
-/* `order` names every expert of the model once; what it points to must outlive the writer, as must g and m. ST_MISFIT
- * without room for the file (base/bulkfile.h); else as pack_shape.h. */
+/* `order` names every expert of the model once; what it points to must outlive the writer, as must g and m. `threads`
+ * convert; the file does not depend on how many. ST_MISFIT without room for the file (base/bulkfile.h); else as pack_shape.h. */
 MUST_CHECK enum status pack_write_new(struct pack_write **out, const char *path,
                                       const struct gguf *g, const struct model *m,
-                                      const struct pack_order *order, struct diag *dg);
+                                      const struct pack_order *order, size_t threads,
+                                      struct diag *dg);
 uint64_t pack_write_bytes(const struct pack_write *w); /* of the whole file */
 size_t pack_write_left(const struct pack_write *w);    /* records still to be written */
 /* Writes the next record; *bytes is its size in the file. */
@@ -29,7 +30,7 @@ void pack_write_abandon(struct pack_write *w); /* NULL is fine */
 /* Reads the records of a pack and of its GGUF file, and converts the former back. */
 struct pack_compare;
 MUST_CHECK enum status pack_compare_new(struct pack_compare **out, const struct pack *p,
-                                        const struct gguf *g, const struct model *m,
+                                        const struct gguf *g, const struct model *m, size_t threads,
                                         struct diag *dg);
 void pack_compare_free(struct pack_compare *c);
 /* ST_PARSE: the checksum does not match; ST_MISFIT: it does, but what was packed is not what the GGUF holds. */

@@ -123,6 +123,31 @@ static void remember_guesses(struct run *r, uint32_t target, const uint16_t *ids
     choices_feed_idle(r->q, r);
 }
 
+static bool is_guessed(const struct run *r, size_t n, uint16_t id)
+{
+    for (size_t i = 0; i < n; i++)
+        if (r->guessed[i] == id)
+            return true;
+    return false;
+}
+
+/* A predictor of a stated recall: each guess is the true expert or, with what is left, any expert. */
+static const uint16_t *spoil(struct run *r, const uint16_t *ids, size_t *n)
+{
+    size_t used = 0;
+    if (r->setup.prefetch_recall == 0 || r->setup.prefetch_recall >= RATIO_ONE)
+        return ids;
+    for (size_t i = 0; i < *n && used < r->setup.prefetch_experts_max; i++) {
+        bool right =
+            (uint64_t)pcg_u32(&r->recall_chance) * RATIO_ONE >> 32 < r->setup.prefetch_recall;
+        uint16_t id = right ? ids[i] : (uint16_t)pcg_below(&r->recall_chance, r->experts);
+        if (used < r->experts && !is_guessed(r, used, id))
+            r->guessed[used++] = id;
+    }
+    *n = used;
+    return r->guessed;
+}
+
 static void predict(struct run *r)
 {
     const struct prefetch_policy *p = r->setup.prefetch;
@@ -135,6 +160,8 @@ static void predict(struct run *r)
                                           : routing_guess(r->routing, r->layer, &target, &n);
     if (!ids || n == 0)
         return;
+    if (p->needs_future)
+        ids = spoil(r, ids, &n);
     if (!p->needs_future && r->profile->predict.given)
         unit_charge(r->unit, r->profile->predict.amount); /* the next kernel waits for it */
     if (r->setup.prefetch_timed) {

@@ -70,6 +70,9 @@ struct pipeline_setup {
         dense_bytes; /* where the profile streams dense weights: no more of them stay; 0: all that fits */
     uint32_t prefetch_distance, prefetch_experts_max;
     uint64_t prefetch_bytes_max;
+    uint64_t
+        prefetch_recall; /* of an oracle's guesses so many are true, parts in 10^9, the others random;
+                                 0: all */
     bool prefetch_timed; /* guesses wait until the drive has nothing else to do; see timed.h */
     /* knobs; 0: the profile's or the device's */
     uint64_t lanes, pieces, threads;

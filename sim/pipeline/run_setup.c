@@ -34,9 +34,10 @@ static enum status find_shape(struct run *r, struct diag *dg)
     r->choice = calloc(r->experts, sizeof *r->choice);
     r->choice_of = calloc(r->experts, sizeof *r->choice_of);
     r->ahead = calloc(r->experts, sizeof *r->ahead);
+    r->guessed = calloc(r->experts, sizeof *r->guessed);
     r->layer_late = calloc(layers, sizeof *r->layer_late);
     if (!r->layer_late || !r->layer_bytes || !r->expert_bytes || !r->slot_of || !r->choice ||
-        !r->choice_of || !r->ahead)
+        !r->choice_of || !r->ahead || !r->guessed)
         return diag_no_memory(dg);
     for (uint32_t l = 0; l < layers; l++) {
         r->expert_bytes[l] = t ? t->layer[l].expert_bytes : m->layers[l].expert_bytes;
@@ -70,6 +71,7 @@ static enum status start_decisions(struct run *r, struct diag *dg)
         pcg_stream(&r->fixed_chance, s->seed, "routing/fixed");
         return ST_OK;
     }
+    pcg_stream(&r->recall_chance, s->seed, "prefetch/recall");
     struct decide_setup d = {
         .policy = s->policy,
         .prefetch = s->prefetch,
@@ -91,9 +93,9 @@ static enum status start_decisions(struct run *r, struct diag *dg)
     if (s->trace) {
         st = feed_new(&r->feed, s->trace, decide_batch_limit(&d), dg);
         if (st == ST_OK && s->policy->clairvoyant) {
-            st = futures_new(&r->futures, r->feed, s->scope, dg);
+            st = feed_future(&r->future, r->feed, s->scope, dg);
             if (st == ST_OK)
-                d.future = futures_list(r->futures);
+                d.future = future_list(r->future);
         }
         if (st == ST_OK && r->feed->batch_bytes_max > batch_max)
             batch_max = r->feed->batch_bytes_max;
@@ -178,6 +180,7 @@ static void adopt_host(struct run *r)
     adopt(&r->adopted.predict, &h->predict);
     adopt(&r->adopted.layer_overhead, &h->layer_overhead);
     adopt(&r->adopted.token_overhead, &h->token_overhead);
+    r->resume_ns = run_amount(&h->resume, 0);
     r->profile = &r->adopted;
 }
 
@@ -232,7 +235,7 @@ void run_stop(struct run *r)
 {
     routing_free(r->routing);
     decide_free(r->decide);
-    futures_free(r->futures);
+    future_free(r->future);
     feed_free(r->feed);
     loader_free(r->loader);
     page_cache_free(r->page_cache);
@@ -248,6 +251,7 @@ void run_stop(struct run *r)
     free(r->choice);
     free(r->choice_of);
     free(r->ahead);
+    free(r->guessed);
     free(r->token_ns);
     free(r->flash_read);
     free(r->layer_late);

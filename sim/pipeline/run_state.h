@@ -32,6 +32,7 @@ struct run {
     struct pipeline_setup setup;
     const struct model *model;
     const struct engine_profile *profile;
+    uint64_t resume_ns;            /* the kernel after a wait takes longer by so much */
     struct engine_profile adopted; /* the profile with the machine's own costs, where it has any */
     char unit_names[MACHINE_UNITS_MAX];
     struct machine machine;
@@ -49,7 +50,7 @@ struct run {
     struct page_cache *page_cache;
     struct loader *loader;
     struct feed *feed;
-    struct futures *futures;
+    struct future *future;
     struct trace_layer *layer_bytes; /* which layers have experts, and their size */
     uint64_t *expert_bytes;
     uint32_t experts, top_k;
@@ -77,7 +78,9 @@ struct run {
     /* the present layer */
     struct layer_kernels kernels;
     struct choice *choice; /* `experts` of them */
-    uint32_t *choice_of;   /* by expert: index in choice + 1 */
+    struct pcg recall_chance;
+    uint16_t *guessed;   /* an oracle's guesses, spoilt; as many as experts */
+    uint32_t *choice_of; /* by expert: index in choice + 1 */
     uint32_t choice_count, computed_count, pending_count, running;
     bool shared_done, stalled;
     uint64_t stall_from_ns;

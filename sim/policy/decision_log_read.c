@@ -7,6 +7,7 @@
 #include "base/csv.h"
 #include "base/hash.h"
 #include "sim/policy/decision_log_inside.h"
+#include "sim/policy/future.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,6 +24,9 @@ struct reading {
     struct log_place at;
     struct decision_log_result *out;
     struct log_preamble preamble;
+    /* A clairvoyant policy needs the batches of the whole file before the first: it is read twice. */
+    bool collecting;
+    struct future *future;
     struct decide *decide;
     uint64_t hash, rows;
     bool ended;
@@ -56,7 +60,12 @@ static enum status start(struct reading *r, struct diag *dg)
     enum status st = log_preamble_end(p, &r->at, dg);
     if (st != ST_OK)
         return st;
-    const struct decide_setup *s = &p->setup;
+    struct decide_setup *s = &p->setup;
+    if (s->policy->clairvoyant && !r->future) {
+        r->collecting = true;
+        return future_new(&r->future, s->layers, s->experts, s->scope, dg);
+    }
+    s->future = r->future ? future_list(r->future) : NULL;
     *r->out = (struct decision_log_result){.policy = s->policy,
                                            .prefetch = s->prefetch,
                                            .scope = s->scope,
@@ -139,9 +148,9 @@ static enum status read_row(struct reading *r, struct row *x, const struct csv_f
 
 /* ---- what may come when ---- */
 
-static uint32_t next_layer(const struct reading *r)
+static uint32_t next_layer(const struct reading *r, uint32_t layer)
 {
-    uint32_t next = r->layer;
+    uint32_t next = layer;
     for (uint32_t i = 0; i < r->preamble.setup.layers; i++) {
         next = (next + 1) % r->preamble.setup.layers;
         if (r->preamble.expert_bytes[next] > 0)
@@ -153,7 +162,7 @@ static uint32_t next_layer(const struct reading *r)
 static enum status check_batch(struct reading *r, const struct row *x, struct diag *dg)
 {
     char what[96];
-    uint32_t next = next_layer(r);
+    uint32_t next = next_layer(r, r->layer);
     bool same_pass = next > r->layer;
     if (r->open)
         return expected(r, "layer_end before the next batch", dg);
@@ -173,15 +182,27 @@ static enum status check_batch(struct reading *r, const struct row *x, struct di
     return ST_OK;
 }
 
+/* Layers with experts are counted: others come and go without a batch. */
+static bool within_reach(const struct reading *r, uint64_t target)
+{
+    uint32_t layer = r->layer;
+    for (uint32_t i = 0; i < r->preamble.setup.prefetch_distance; i++) {
+        layer = next_layer(r, layer);
+        if (layer == target)
+            return true;
+        if (layer == r->layer)
+            break;
+    }
+    return false;
+}
+
 static enum status check_predict(const struct reading *r, const struct row *x, struct diag *dg)
 {
-    uint32_t layers = r->preamble.setup.layers;
     if (!r->preamble.setup.prefetch || !r->preamble.setup.prefetch->from_outside)
         return expected(r, "no guesses from outside with this prefetcher", dg);
     if (x->pass != r->pass || x->layer != r->layer || !r->begun)
         return expected(r, "a guess made at the layer of the last batch", dg);
-    uint64_t ahead = x->number >= layers ? UINT64_MAX : (x->number + layers - x->layer) % layers;
-    if ((ahead == 0 ? layers : ahead) > r->preamble.setup.prefetch_distance)
+    if (!within_reach(r, x->number))
         return expected(r, "a target at most prefetch_distance layers ahead", dg);
     if (r->out->timed && r->out->equal && r->under_way_sum > 0)
         return expected(r, "a timed guess only after all reads have landed", dg);
@@ -284,9 +305,12 @@ static enum status on_row(void *self, size_t line, const struct csv_field *f, st
     r->at.line = line;
     if (r->ended)
         return expected(r, "nothing after '# end'", dg);
-    enum status st = r->decide ? ST_OK : start(r, dg);
+    enum status st = r->decide || r->collecting ? ST_OK : start(r, dg);
     if (st == ST_OK)
         st = read_row(r, &x, f, dg);
+    if (st == ST_OK && r->collecting)
+        return x.call == LOG_CALL_BATCH ? future_batch(r->future, x.layer, r->ids, r->ids_count, dg)
+                                        : ST_OK;
     if (st == ST_OK)
         st = check_row(r, &x, dg);
     if (st != ST_OK)
@@ -308,9 +332,11 @@ static enum status on_row(void *self, size_t line, const struct csv_field *f, st
 static enum status on_end(struct reading *r, const char *text, size_t length, struct diag *dg)
 {
     char rows[64], arguments[64], commands[64];
-    enum status st = r->decide ? ST_OK : start(r, dg);
-    if (st != ST_OK)
+    enum status st = r->decide || r->collecting ? ST_OK : start(r, dg);
+    if (st != ST_OK || r->collecting) {
+        r->ended = true;
         return st;
+    }
     r->out->counts = *decide_counts(r->decide);
     size_t a = (size_t)snprintf(rows, sizeof rows, "# end rows=%" PRIu64, r->rows);
     size_t b = (size_t)snprintf(arguments, sizeof arguments, " arguments=%016" PRIx64, r->hash);
@@ -343,23 +369,43 @@ static enum status on_comment(void *self, size_t line, const char *text, size_t 
                    : expected(r, "'" LOG_MAGIC "'", dg);
     if (length >= 6 && memcmp(text, "# end ", 6) == 0)
         return on_end(r, text, length, dg);
-    if (r->decide)
+    if (r->decide || r->collecting)
         return expected(r, "rows or '# end rows=N'", dg);
     return log_preamble_line(&r->preamble, &r->at, text, length, dg);
+}
+
+static enum status read_whole(struct reading *r, struct diag *dg)
+{
+    enum status st = csv_read(r->at.path, columns, LOG_COLUMNS, false, on_row, on_comment, r, dg);
+    r->at.line++;
+    if (st == ST_OK && !r->ended)
+        st = expected(r, "'# end rows=N': the file is cut short", dg);
+    return st;
+}
+
+static void reading_free(struct reading *r)
+{
+    decide_free(r->decide);
+    free(r->preamble.expert_bytes);
+    free(r->under_way);
+    free(r->ids);
+    free(r->seen);
 }
 
 enum status decision_log_replay(const char *path, struct decision_log_result *out, struct diag *dg)
 {
     *out = (struct decision_log_result){.equal = true};
     struct reading r = {.at = {path, 0}, .out = out};
-    enum status st = csv_read(path, columns, LOG_COLUMNS, false, on_row, on_comment, &r, dg);
-    r.at.line++;
-    if (st == ST_OK && !r.ended)
-        st = expected(&r, "'# end rows=N': the file is cut short", dg);
-    decide_free(r.decide);
-    free(r.preamble.expert_bytes);
-    free(r.under_way);
-    free(r.ids);
-    free(r.seen);
+    enum status st = read_whole(&r, dg);
+    if (st == ST_OK && r.collecting) {
+        struct future *future = r.future;
+        reading_free(&r);
+        r = (struct reading){.at = {path, 0}, .out = out, .future = future};
+        st = future_finish(future, dg);
+        if (st == ST_OK)
+            st = read_whole(&r, dg);
+    }
+    reading_free(&r);
+    future_free(r.future);
     return st;
 }

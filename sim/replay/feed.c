@@ -174,6 +174,28 @@ enum status feed_new(struct feed **out, const struct trace *t, uint64_t limit_by
     return ST_OK;
 }
 
+enum status feed_future(struct future **out, const struct feed *feed, enum scope scope,
+                        struct diag *dg)
+{
+    const struct trace *t = feed->trace;
+    struct future *f;
+    enum status st = future_new(&f, t->layers, t->experts, scope, dg);
+    if (st != ST_OK)
+        return st;
+    for (size_t i = 0; st == ST_OK && i < feed->batch_count; i++) {
+        const struct feed_batch *b = &feed->batch[i];
+        st = future_batch(f, b->layer, &t->expert[b->first_row], b->row_count, dg);
+    }
+    if (st == ST_OK)
+        st = future_finish(f, dg);
+    if (st != ST_OK) {
+        future_free(f);
+        return st;
+    }
+    *out = f;
+    return ST_OK;
+}
+
 static int by_uses_descending(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

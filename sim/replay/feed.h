@@ -7,7 +7,7 @@
 #ifndef SIM_REPLAY_FEED_H
 #define SIM_REPLAY_FEED_H
 
-#include "sim/policy/decide.h"
+#include "sim/policy/future.h"
 #include "sim/trace/trace.h"
 
 struct feed_batch {
@@ -34,12 +34,9 @@ MUST_CHECK enum status feed_new(struct feed **out, const struct trace *t, uint64
                                 struct diag *dg);
 void feed_free(struct feed *f);
 
-/* When each key is used next, for clairvoyant policies: one policy_future a cache of `scope`. */
-struct futures;
-MUST_CHECK enum status futures_new(struct futures **out, const struct feed *f, enum scope scope,
+/* When each key is used next, for clairvoyant policies; future_free() it. */
+MUST_CHECK enum status feed_future(struct future **out, const struct feed *f, enum scope scope,
                                    struct diag *dg);
-const struct policy_future *futures_list(const struct futures *f);
-void futures_free(struct futures *f);
 
 /* Ranks keys by how often the trace asks for them (0 = most often, ties by key), NO_KEY if never: the
  * hot list for policy pinned. `rank` has layers * experts entries. */

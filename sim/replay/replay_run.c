@@ -89,7 +89,7 @@ enum status replay_run(struct replay_result *out, const struct trace *t,
         .rank = s->rank,
     };
     struct feed *f = NULL;
-    struct futures *future = NULL;
+    struct future *future = NULL;
     struct decide *d = NULL;
     uint16_t *ids = calloc(t->experts, sizeof *ids);
     uint64_t *expert_bytes = calloc(t->layers, sizeof *expert_bytes);
@@ -100,15 +100,15 @@ enum status replay_run(struct replay_result *out, const struct trace *t,
     if (st == ST_OK)
         st = feed_new(&f, t, decide_batch_limit(&setup), dg);
     if (st == ST_OK && s->policy->clairvoyant)
-        st = futures_new(&future, f, s->scope, dg);
+        st = feed_future(&future, f, s->scope, dg);
     if (future)
-        setup.future = futures_list(future);
+        setup.future = future_list(future);
     if (st == ST_OK)
         st = decide_new(&d, &setup, f->batch_bytes_max, dg);
     if (st == ST_OK)
         run(d, f, s, out, ids);
     decide_free(d);
-    futures_free(future);
+    future_free(future);
     feed_free(f);
     free(ids);
     free(expert_bytes);

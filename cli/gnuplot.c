@@ -1,0 +1,171 @@
+/* gnuplot.c -- see gnuplot.h. */
+#include "cli/gnuplot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATH_ROOM = 4400 };
+extern char **environ;
+
+static void path_of(char path[PATH_ROOM], const struct gnuplot *g, const char *file)
+{
+    snprintf(path, PATH_ROOM, "%s/%s", g->folder, file);
+}
+
+static FILE *open_in(const struct gnuplot *g, const char *file, const char *mode)
+{
+    char path[PATH_ROOM];
+    path_of(path, g, file);
+    return fopen(path, mode);
+}
+
+enum status gnuplot_open(struct gnuplot *g, struct diag *dg)
+{
+    *g = (struct gnuplot){.folder = "/tmp/memwall-plot-XXXXXX"};
+    if (!mkdtemp(g->folder)) {
+        g->folder[0] = 0;
+        return diag_errno(dg, "/tmp", "no folder can be made in it");
+    }
+    g->data = open_in(g, "data.csv", "w");
+    g->variables = open_in(g, "figure.gp", "w");
+    if (!g->data || !g->variables)
+        return diag_errno(dg, g->folder, "cannot be written");
+    return ST_OK;
+}
+
+/* In single quotes, where nothing has a meaning but the quote itself: between double ones gnuplot would run
+ * what stands in backquotes. */
+void gnuplot_set(struct gnuplot *g, const char *name, const char *text)
+{
+    fprintf(g->variables, "%s = '", name);
+    for (const char *c = text; *c; c++) {
+        if (*c == '\n')
+            fputs("'.\"\\n\".'", g->variables);
+        else if ((unsigned char)*c < ' ')
+            fputc(' ', g->variables);
+        else if (*c == '\'')
+            fputs("''", g->variables);
+        else
+            fputc(*c, g->variables);
+    }
+    fputs("'\n", g->variables);
+}
+
+void gnuplot_number(struct gnuplot *g, const char *name, double value)
+{
+    fprintf(g->variables, "%s = %.9g\n", name, value);
+}
+
+static enum status write_calls(struct gnuplot *g, const char *scripts, const char *kind,
+                               const char *picture, struct diag *dg)
+{
+    char path[PATH_ROOM];
+    path_of(path, g, "data.csv");
+    gnuplot_set(g, "data", path);
+    gnuplot_set(g, "out", picture);
+    snprintf(path, sizeof path, "%s/style.gp", scripts);
+    gnuplot_set(g, "style_script", path);
+    snprintf(path, sizeof path, "%s/%s.gp", scripts, kind);
+    gnuplot_set(g, "kind_script", path);
+    fputs("load style_script\nload kind_script\n", g->variables);
+    bool failed = fclose(g->data) != 0;
+    failed |= fclose(g->variables) != 0;
+    g->data = g->variables = NULL;
+    return failed ? diag_errno(dg, g->folder, "cannot be written") : ST_OK;
+}
+
+/* The first line that says what is wrong: gnuplot prints the command and a caret before it. */
+static enum status tell_error(const struct gnuplot *g, struct diag *dg)
+{
+    char line[512], told[512] = "no reason given";
+    FILE *f = open_in(g, "errors", "r");
+    while (f && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        if (strstr(line, " line ") && strchr(line, ':'))
+            memcpy(told, line, sizeof told);
+    }
+    if (f)
+        fclose(f);
+    return diag_set(dg, ST_UNSUPPORTED, "gnuplot: %s", told);
+}
+
+static enum status run(const struct gnuplot *g, struct diag *dg)
+{
+    char script[PATH_ROOM], errors[PATH_ROOM];
+    path_of(script, g, "figure.gp");
+    path_of(errors, g, "errors");
+    char program[] = "gnuplot", defaults[] = "-d"; /* reads no file of the user's */
+    char *argv[] = {program, defaults, script, NULL};
+    posix_spawn_file_actions_t files;
+    pid_t child;
+    int state = 0;
+    if (posix_spawn_file_actions_init(&files) != 0)
+        return diag_no_memory(dg);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, errors, O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
+    posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+    int failed = posix_spawnp(&child, argv[0], &files, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&files);
+    if (failed == ENOENT)
+        return diag_set(
+            dg, ST_MISSING,
+            "figures need gnuplot, which is not installed: apt-get install gnuplot-nox");
+    errno = failed;
+    if (failed)
+        return diag_errno(dg, "gnuplot", "cannot be run");
+    while (waitpid(child, &state, 0) < 0)
+        if (errno != EINTR)
+            return diag_errno(dg, "gnuplot", "cannot be waited for");
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 127)
+        return diag_set(
+            dg, ST_MISSING,
+            "figures need gnuplot, which is not installed: apt-get install gnuplot-nox");
+    return WIFEXITED(state) && WEXITSTATUS(state) == 0 ? ST_OK : tell_error(g, dg);
+}
+
+enum status gnuplot_draw(struct gnuplot *g, const char *scripts, const char *kind, const char *out,
+                         struct diag *dg)
+{
+    char picture[PATH_ROOM];
+    const char *dot = strrchr(out, '.');
+    /* Beside `out`, so that it can be renamed; its ending says the format. */
+    if (snprintf(picture, sizeof picture, "%.*s.tmp%s", (int)(dot - out), out, dot) >=
+        (int)sizeof picture)
+        return diag_set(dg, ST_USAGE, "--out: the path is too long");
+    FILE *f = fopen(picture, "w");
+    if (!f)
+        return diag_errno(dg, out, "cannot be written");
+    fclose(f);
+    enum status st = write_calls(g, scripts, kind, picture, dg);
+    if (st == ST_OK)
+        st = run(g, dg);
+    if (st == ST_OK && rename(picture, out) != 0)
+        st = diag_errno(dg, out, "cannot be written");
+    if (st != ST_OK)
+        unlink(picture);
+    return st;
+}
+
+void gnuplot_close(struct gnuplot *g)
+{
+    static const char *const files[] = {"data.csv", "marks.csv", "figure.gp", "errors"};
+    char path[PATH_ROOM];
+    if (!g->folder[0])
+        return;
+    if (g->data)
+        fclose(g->data);
+    if (g->variables)
+        fclose(g->variables);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        path_of(path, g, files[i]);
+        unlink(path);
+    }
+    rmdir(g->folder);
+    g->folder[0] = 0;
+}
