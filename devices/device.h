@@ -93,8 +93,9 @@ struct compute {
  * of its profile's own figures (docs/profiles.md says what each key means). */
 struct host_costs {
     const char *engine; /* the profile whose costs these are; NULL: none */
-    struct value submit, complete, wake, wake_busy, resume, predict; /* ns */
-    struct value layer_overhead, token_overhead;                     /* ns */
+    struct value submit, complete, wake, wake_busy, predict; /* ns */
+    struct value resume, resume_layer;                       /* ns; after a wait */
+    struct value layer_overhead, token_overhead;             /* ns */
 };
 
 struct device {

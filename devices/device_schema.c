@@ -122,6 +122,8 @@ static const struct yaml_field host_fields[] = {
           "of a thread whose core computes"),
     VALUE("resume", host_costs, resume, DIM_TIME, 0, MAX_TIME,
           "what the kernel after a wait takes longer: threads that slept, caches gone cold"),
+    VALUE("resume_layer", host_costs, resume_layer, DIM_TIME, 0, MAX_TIME,
+          "what the fixed part of a layer takes longer after one that waited"),
     VALUE("predict", host_costs, predict, DIM_TIME, 0, MAX_TIME, "one prediction"),
     VALUE("layer_overhead", host_costs, layer_overhead, DIM_TIME, 0, MAX_TIME,
           "of a layer, beside its products' bytes"),

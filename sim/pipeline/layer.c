@@ -39,6 +39,7 @@ static uint64_t unstall(struct run *r)
     /* A measured I/O time holds the wake-ups too. */
     uint64_t wake = r->setup.given_io_ns ? 0 : run_amount(&r->profile->wake, 0);
     r->stalled = false;
+    r->waited = true;
     r->stall_ns += now + wake - r->stall_from_ns;
     timeline_span(r->setup.timeline, &(struct timeline_span){.lane = r->stall_lane,
                                                              .operation = TIMELINE_STALL,
@@ -220,7 +221,10 @@ static void ask_trunk(struct run *r, uint32_t layer)
 
 static void run_fixed(struct run *r)
 {
-    r->kernels.fixed.fixed_ns += unstall(r);
+    uint64_t resumed = r->waited ? r->resume_layer_ns : 0;
+    r->kernels.fixed.fixed_ns +=
+        resumed + unstall(r); /* streamed dense weights are waited for, too */
+    r->waited = false;
     choices_schedule_ahead(r);
     unit_run(r->unit, &r->kernels.fixed, routed, r);
 }
