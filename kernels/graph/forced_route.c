@@ -6,10 +6,10 @@
 #include <string.h>
 
 struct forced_route {
-    const struct model *model;
     size_t layers, top_k, prompt, tokens;
-    uint16_t *ids; /* [token][layer][top_k]; layers without experts hold nothing */
-    bool *given;   /* [token][layer] */
+    size_t *layer_top_k; /* what a token takes in each */
+    uint16_t *ids;       /* [token][layer][top_k]; layers without experts hold nothing */
+    bool *given;         /* [token][layer] */
 };
 
 static enum status check_shape(const struct trace *t, const char *path, const struct model *m,
@@ -104,7 +104,6 @@ enum status forced_route_load(struct forced_route **out, const char *path, const
     if (st == ST_OK)
         st = check_batches(t, path, m, dg);
     if (st == ST_OK) {
-        f->model = m;
         f->layers = t->layers;
         f->top_k = t->top_k;
         count_tokens(f, t);
@@ -116,8 +115,11 @@ enum status forced_route_load(struct forced_route **out, const char *path, const
     if (st == ST_OK) {
         f->ids = calloc(f->tokens * f->layers * f->top_k + 1, sizeof *f->ids);
         f->given = calloc(f->tokens * f->layers + 1, sizeof *f->given);
-        st = f->ids && f->given ? ST_OK : diag_no_memory(dg);
+        f->layer_top_k = calloc(f->layers, sizeof *f->layer_top_k);
+        st = f->ids && f->given && f->layer_top_k ? ST_OK : diag_no_memory(dg);
     }
+    for (size_t l = 0; st == ST_OK && l < f->layers; l++)
+        f->layer_top_k[l] = m->layers[l].ffn.top_k;
     if (st == ST_OK)
         copy_rows(f, t);
     trace_free(t);
@@ -135,6 +137,7 @@ void forced_route_free(struct forced_route *f)
         return;
     free(f->ids);
     free(f->given);
+    free(f->layer_top_k);
     free(f);
 }
 
@@ -167,7 +170,7 @@ static bool route_at(void *self, size_t position, size_t layer, uint16_t *ids)
     size_t at = position * f->layers + layer;
     if (!f->given[at])
         return false;
-    memcpy(ids, f->ids + at * f->top_k, f->model->layers[layer].ffn.top_k * sizeof *ids);
+    memcpy(ids, f->ids + at * f->top_k, f->layer_top_k[layer] * sizeof *ids);
     return true;
 }
 
