@@ -183,6 +183,11 @@ bench: memwall
 	./memwall bench sim
 	./memwall bench sweep
 
+## studies: run every experiment again and say which committed results changed (experiments/rerun.sh writes them)
+.PHONY: studies
+studies: memwall
+	experiments/rerun.sh --check
+
 ## plots: draw every committed figure anew from committed results
 plots: memwall
 	plots/figures.sh
