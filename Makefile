@@ -67,7 +67,7 @@ TESTS   := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 PROGRAM := $(BUILD)/memwall
 
 # Targets that stand in the README install what is missing first; plain `make` never does.
-SELF_SETUP := demo plots check asan ubsan tsan lint same-bytes aarch64
+SELF_SETUP := demo plots check asan ubsan tsan lint same-bytes aarch64 aarch64-tests
 NEED := $(if $(filter $(SELF_SETUP),$(MAKECMDGOALS)),setup)
 
 # One short line a step; `make V=1` shows the commands.
@@ -165,11 +165,16 @@ same-bytes: | $(NEED)
 ## aarch64: the same output from a program for aarch64, under qemu (installs a cross compiler)
 aarch64: | $(NEED)
 	+@tests/cross-aarch64
+## aarch64-tests: the tests of the kernels in a program for aarch64, under qemu (slow)
+.PHONY: aarch64-tests
+aarch64-tests: | $(NEED)
+	+@tests/cross-aarch64 tests
 
-## demo: the main job on the bundled trace (installs what is missing)
+## demo: the main job on the bundled trace and model (installs what is missing)
 demo: memwall
 	./memwall plan qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --dram 6GiB
 	./memwall replay --trace tests/data/demo.trace.csv --policy lru,s3fifo,belady --cache 1GiB,2GiB,4GiB
+	./memwall engine run models/tiny/tiny-q4_0.gguf --prompt "In the beginning" --cache 4MiB
 
 ## bench: speed of the program itself
 bench: memwall
@@ -204,6 +209,7 @@ setup:
 
 ## install: program and catalogue under DESTDIR/PREFIX
 CATALOGUE := models/desc devices/desc sim/trace/presets sim/pipeline/profiles sim/plan/measured.csv \
+             models/tiny/README.md models/tiny/tiny-q4_0.gguf \
              $(wildcard validate/data/*.csv) $(wildcard experiments/*.yaml plots/*.gp)
 install: $(PROGRAM)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/memwall

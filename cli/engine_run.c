@@ -390,11 +390,14 @@ static void say_figures(const struct run *r)
     const struct experts *e = engine_experts(r->engine);
     const struct decide_counts *c = experts_counts(e);
     char cache[QUANTITY_TEXT_MAX], read[QUANTITY_TEXT_MAX];
-    say("prompt %zu tokens, %.3f s; %zu tokens at %.2f tok/s (compute %.1f ms, waiting %.1f ms a "
-        "token)",
-        r->prompt.count, (double)r->prompt_ns / 1e9, r->generated.count,
-        r->decoded ? 1 / per_token(r, r->decode_ns) : 0.0, 1e3 * per_token(r, r->decode_compute_ns),
-        1e3 * per_token(r, r->decode_wait_ns));
+    if (r->decoded == 0)
+        say("prompt %zu tokens, %.3f s", r->prompt.count, (double)r->prompt_ns / 1e9);
+    else
+        say("prompt %zu tokens, %.3f s; %zu tokens at %.2f tok/s (compute %.1f ms, waiting %.1f ms "
+            "a token)",
+            r->prompt.count, (double)r->prompt_ns / 1e9, r->generated.count,
+            1 / per_token(r, r->decode_ns), 1e3 * per_token(r, r->decode_compute_ns),
+            1e3 * per_token(r, r->decode_wait_ns));
     say("cache %s %s: %.1f %% of %" PRIu64 " lookups hit, %" PRIu64
         " late; %s read; hash %016" PRIx64,
         quantity_round(cache, experts_decisions(e)->budget_bytes, DIM_SIZE),

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PLOT_PATH_MAX = 4200, TITLE_MAX = 640, TITLE_LINE = 92 };
 
@@ -84,6 +85,15 @@ static void file_paths(struct plot *p, const char *path)
     snprintf(p->out, sizeof p->out, "%.*s.svg", stem, path);
 }
 
+/* Results are where the experiment says, unless it has not been run. */
+static enum status check_data(const struct plot *p, const char *path, struct diag *dg)
+{
+    if (!p->experiment || access(p->data, F_OK) == 0)
+        return ST_OK;
+    return diag_set(dg, ST_MISSING, "%s: no results yet: memwall sweep %s --out %s", p->data, path,
+                    p->data);
+}
+
 static enum status load(struct plot *p, const struct args *a, struct diag *dg)
 {
     const char *path = args_positional(a, 0);
@@ -105,6 +115,9 @@ static enum status load(struct plot *p, const struct args *a, struct diag *dg)
         snprintf(p->data, sizeof p->data, "%s", args_text(a, "data"));
     if (args_given(a, "out"))
         snprintf(p->out, sizeof p->out, "%s", args_text(a, "out"));
+    st = check_data(p, path, dg);
+    if (st != ST_OK)
+        return st;
     if (!ends_with(p->out, ".svg") && !ends_with(p->out, ".png"))
         return diag_set(dg, ST_USAGE, "--out: a name that ends in .svg or .png, not '%s'", p->out);
     return ST_OK;

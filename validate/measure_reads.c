@@ -94,7 +94,7 @@ enum status read_bench_burst(struct read_bench *r, struct read_burst *b, bool sl
     struct load load[EXPERTS_MAX];
     enum status st = ST_OK;
     b->reads = 0;
-    b->bytes = 0;
+    b->bytes = b->device_bytes = 0;
     for (uint32_t i = 0; i < b->experts; i++) {
         pick(r, &load[i]);
         load[i].room = store_address(r->store, i);
@@ -116,7 +116,9 @@ enum status read_bench_burst(struct read_bench *r, struct read_burst *b, bool sl
             ;
     uint64_t end = record_now_ns();
     for (uint32_t i = 0; i < b->experts; i++) {
-        enum status waited = loader_io_wait(r->io, ticket[i], NULL, dg);
+        struct load_report report = {0};
+        enum status waited = loader_io_wait(r->io, ticket[i], &report, dg);
+        b->device_bytes += report.device_bytes;
         st = st == ST_OK ? waited : st;
     }
     if (sleep)

@@ -94,10 +94,20 @@ void unit_charge(struct unit *u, uint64_t cpu_ns)
     u->totals.serial_ns += cpu_ns;
 }
 
-void unit_hold(struct unit *u, uint64_t until_ns)
+void unit_hold(struct unit *u, uint64_t until_ns, const char *operation)
 {
-    if (!u->setup.given_ns && until_ns > u->held_until_ns)
-        u->held_until_ns = until_ns;
+    uint64_t now = evq_now_ns(u->q), from = u->held_until_ns > now ? u->held_until_ns : now;
+    if (u->setup.given_ns || until_ns <= u->held_until_ns)
+        return;
+    u->held_until_ns = until_ns;
+    if (operation && until_ns > from)
+        timeline_span(u->timeline, &(struct timeline_span){.lane = u->lane,
+                                                           .operation = operation,
+                                                           .start_ns = from,
+                                                           .end_ns = until_ns,
+                                                           .pass = u->pass,
+                                                           .layer = u->layer,
+                                                           .expert = TIMELINE_NONE});
 }
 
 /* Operations/s of this kernel, cool. */
@@ -124,6 +134,12 @@ uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k)
     uint64_t memory = time_for(k->bytes, at_speed(u, u->setup.memory_Bps)),
              compute = time_for(k->ops, rate_of(u, k));
     return (memory > compute ? memory : compute) + k->calls * u->setup.call_ns + k->fixed_ns;
+}
+
+uint64_t unit_expected_ns(const struct unit *u, const struct kernel *k)
+{
+    uint64_t estimate = unit_estimate_ns(u, k);
+    return u->setup.given_ns ? fixed_mul_div(u->setup.given_ns, estimate, u->share_ns) : estimate;
 }
 
 static void after(struct unit *u, uint64_t ns, evq_fn *fn)
@@ -194,15 +210,16 @@ void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self)
     u->totals.bytes += k->bytes;
     u->totals.ops_ns += time_for(k->ops, full_rate(u, k));
     if (u->setup.given_ns) {
-        uint64_t share = fixed_mul_div(u->setup.given_ns, unit_estimate_ns(u, k), u->share_ns);
+        uint64_t share = unit_expected_ns(u, k);
         u->totals.serial_ns += share;
         after(u, share, finish);
         return;
     }
     u->totals.serial_ns += unit_estimate_ns(u, k);
-    uint64_t held = u->held_until_ns > u->started_ns ? u->held_until_ns - u->started_ns : 0;
+    uint64_t now = evq_now_ns(u->q), held = u->held_until_ns > now ? u->held_until_ns - now : 0;
     uint64_t fixed = held + k->calls * u->setup.call_ns + k->fixed_ns;
     u->totals.serial_ns += held;
+    u->started_ns = now + held;
     if (k->cached)
         after(u, fixed + measured_ns(u, k), finish);
     else if (k->bytes > 0)
