@@ -16,6 +16,8 @@ CFLAGS_release := -O3 -g
 CFLAGS_debug   := -O0 -g
 CFLAGS_asan    := -O1 -g -fsanitize=address -fno-omit-frame-pointer
 CFLAGS_ubsan   := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
+CFLAGS_fuzz    := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -Wno-maybe-uninitialized
+CFLAGS_tsan    := -O1 -g -fsanitize=thread -Wno-maybe-uninitialized
 CFLAGS_clang   := -O3 -g
 CFLAGS_clang0  := -O0 -g
 OPTIMISE ?= $(if $(CFLAGS_$(CONFIG)),$(CFLAGS_$(CONFIG)),-O2 -g)
@@ -65,7 +67,7 @@ TESTS   := $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 PROGRAM := $(BUILD)/memwall
 
 # Targets that stand in the README install what is missing first; plain `make` never does.
-SELF_SETUP := demo plots check asan ubsan lint same-bytes aarch64
+SELF_SETUP := demo plots check asan ubsan tsan lint same-bytes aarch64 aarch64-tests
 NEED := $(if $(filter $(SELF_SETUP),$(MAKECMDGOALS)),setup)
 
 # One short line a step; `make V=1` shows the commands.
@@ -126,6 +128,23 @@ asan:
 ## ubsan: all tests under UndefinedBehaviorSanitizer
 ubsan:
 	@$(MAKE) --no-print-directory CONFIG=ubsan check-only
+## tsan: the tests that run threads under ThreadSanitizer
+TSAN_TESTS := workers engine_loader engine_faults engine_golden engine_decisions engine_failures
+tsan:
+	@$(MAKE) --no-print-directory CONFIG=tsan tsan-only
+tsan-only: $(TSAN_TESTS:%=$(BUILD)/tests/test_%)
+	@TSAN_OPTIONS="suppressions=tests/tsan.supp" tests/run-tests $^
+.PHONY: tsan tsan-only
+## fuzz-engine: damaged model files through the engine under AddressSanitizer, FUZZ_SECONDS long
+FUZZ_SECONDS := 600
+FUZZ_SEED    := 1
+FUZZ_FILES   := $(wildcard ../shared/data/golden/*.gguf)
+fuzz-engine:
+	@$(MAKE) --no-print-directory CONFIG=fuzz build/fuzz/tests/fuzz/fuzz_engine
+	build/fuzz/tests/fuzz/fuzz_engine $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_FILES)
+$(BUILD)/tests/fuzz/fuzz_engine: $(BUILD)/tests/fuzz/fuzz_engine.o $(BUILD)/tests/engine_rig.o $(BUILD)/libmemwall.a
+	$(call run,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+.PHONY: fuzz-engine
 .PHONY: check-only
 check-only: $(PROGRAM) $(TESTS)
 	@MEMWALL=$(PROGRAM) tests/run-tests $(TESTS)
@@ -146,11 +165,16 @@ same-bytes: | $(NEED)
 ## aarch64: the same output from a program for aarch64, under qemu (installs a cross compiler)
 aarch64: | $(NEED)
 	+@tests/cross-aarch64
+## aarch64-tests: the tests of the kernels in a program for aarch64, under qemu (slow)
+.PHONY: aarch64-tests
+aarch64-tests: | $(NEED)
+	+@tests/cross-aarch64 tests
 
-## demo: the main job on the bundled trace (installs what is missing)
+## demo: the main job on the bundled trace and model (installs what is missing)
 demo: memwall
 	./memwall plan qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --dram 6GiB
 	./memwall replay --trace tests/data/demo.trace.csv --policy lru,s3fifo,belady --cache 1GiB,2GiB,4GiB
+	./memwall engine run models/tiny/tiny-q4_0.gguf --prompt "In the beginning" --cache 4MiB
 
 ## bench: speed of the program itself
 bench: memwall
@@ -189,6 +213,7 @@ setup:
 
 ## install: program and catalogue under DESTDIR/PREFIX
 CATALOGUE := models/desc devices/desc sim/trace/presets sim/pipeline/profiles sim/plan/measured.csv \
+             models/tiny/README.md models/tiny/tiny-q4_0.gguf \
              $(wildcard validate/data/*.csv) $(wildcard experiments/*.yaml plots/*.gp)
 install: $(PROGRAM)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/memwall

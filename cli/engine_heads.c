@@ -6,7 +6,7 @@
 #include "cli/report.h"
 
 #include "base/progress.h"
-#include "kernels/heads/heads.h"
+#include "kernels/heads/heads_fit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

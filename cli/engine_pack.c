@@ -61,23 +61,15 @@ static void input_close(struct input *in)
     gguf_close(in->g);
 }
 
-/* What the order saves on the trace that it was made from. */
-static enum status say_runs(const struct pack_order *o, const struct input *in,
-                            const struct trace *t, struct diag *dg)
+/* What such an order is worth on choices that it was not made from. */
+static enum status say_runs(const struct model *m, const struct trace *t, struct diag *dg)
 {
-    struct pack_order plain;
-    struct pack_runs before, after;
-    enum status st = pack_order_plain(&plain, in->m, dg);
+    struct pack_runs ordered, plain;
+    enum status st = pack_order_foresight(&ordered, &plain, m, t, dg);
     if (st == ST_OK)
-        st = pack_order_runs(&before, &plain, in->m, t, dg);
-    if (st == ST_OK)
-        st = pack_order_runs(&after, o, in->m, t, dg);
-    if (st == ST_OK)
-        say("%" PRIu64 " choices of the trace lie in %" PRIu64
-            " runs of neighbours; in plain order "
-            "in %" PRIu64,
-            after.choices, after.runs, before.runs);
-    pack_order_free(&plain);
+        say("an order made from the first half of the trace puts the %" PRIu64
+            " choices of the second into %" PRIu64 " runs of neighbours, plain order into %" PRIu64,
+            ordered.choices, ordered.runs, plain.runs);
     return st;
 }
 
@@ -96,7 +88,7 @@ static enum status find_order(struct pack_order *o, const struct args *a, const 
         return st;
     st = pack_order_coactivation(o, in->m, t, dg);
     if (st == ST_OK)
-        st = say_runs(o, in, t, dg);
+        st = say_runs(in->m, t, dg);
     trace_free(t);
     return st;
 }

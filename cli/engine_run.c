@@ -34,6 +34,8 @@ static const struct option options[] = {
     {"ignore-eos", OPTION_FLAG, NULL, "go on after an end of text", NULL, NULL, 0, 0, false},
     {"adapter", OPTION_TEXT, "FILE[,FILE]", "low-rank adapters (GGUF LoRA) on the model", NULL,
      NULL, 0, 0, false},
+    {"heads", OPTION_TEXT, "FILE", "trained heads for --prefetch heads (MODEL.heads)", NULL, NULL,
+     1, 0, false},
     {"route", OPTION_TEXT, "TRACE", "force this recorded routing", NULL, NULL, 0, 0, false},
     {"trace-out", OPTION_TEXT, "FILE", "routing trace of the run", NULL, NULL, 0, 0, false},
     {"decisions-out", OPTION_TEXT, "FILE",
@@ -388,11 +390,14 @@ static void say_figures(const struct run *r)
     const struct experts *e = engine_experts(r->engine);
     const struct decide_counts *c = experts_counts(e);
     char cache[QUANTITY_TEXT_MAX], read[QUANTITY_TEXT_MAX];
-    say("prompt %zu tokens, %.3f s; %zu tokens at %.2f tok/s (compute %.1f ms, waiting %.1f ms a "
-        "token)",
-        r->prompt.count, (double)r->prompt_ns / 1e9, r->generated.count,
-        r->decoded ? 1 / per_token(r, r->decode_ns) : 0.0, 1e3 * per_token(r, r->decode_compute_ns),
-        1e3 * per_token(r, r->decode_wait_ns));
+    if (r->decoded == 0)
+        say("prompt %zu tokens, %.3f s", r->prompt.count, (double)r->prompt_ns / 1e9);
+    else
+        say("prompt %zu tokens, %.3f s; %zu tokens at %.2f tok/s (compute %.1f ms, waiting %.1f ms "
+            "a token)",
+            r->prompt.count, (double)r->prompt_ns / 1e9, r->generated.count,
+            1 / per_token(r, r->decode_ns), 1e3 * per_token(r, r->decode_compute_ns),
+            1e3 * per_token(r, r->decode_wait_ns));
     say("cache %s %s: %.1f %% of %" PRIu64 " lookups hit, %" PRIu64
         " late; %s read; hash %016" PRIx64,
         quantity_round(cache, experts_decisions(e)->budget_bytes, DIM_SIZE),
@@ -448,6 +453,26 @@ static void run_free(struct run *r)
     free(r->token_s);
 }
 
+/* --heads, or the file beside the model: MODEL.heads for MODEL.gguf. */
+static enum status find_heads(struct engine_setup *s, struct args *a, struct diag *dg)
+{
+    const struct prefetch_policy *p = s->decide.prefetch;
+    bool wanted = p && strcmp(p->name, "heads") == 0;
+    if (args_given(a, "heads") && !wanted)
+        return diag_set(dg, ST_USAGE, "--heads is for --prefetch heads");
+    s->heads = args_text(a, "heads");
+    if (!wanted || s->heads)
+        return ST_OK;
+    size_t length = strlen(s->model), end = length > 5 ? length - 5 : length;
+    char *path = args_memory(a, length + sizeof ".heads");
+    if (!path)
+        return diag_no_memory(dg);
+    strcpy(path, s->model);
+    strcpy(path + (strcmp(path + end, ".gguf") == 0 ? end : length), ".heads");
+    s->heads = path;
+    return ST_OK;
+}
+
 static enum status run(struct args *a, struct diag *dg)
 {
     struct run r = {
@@ -462,6 +487,8 @@ static enum status run(struct args *a, struct diag *dg)
                              .on_pass = on_pass,
                              .on_pass_self = &r};
     enum status st = engine_options_read(&s, a, dg);
+    if (st == ST_OK)
+        st = find_heads(&s, a, dg);
     if (st == ST_OK && args_given(a, "adapter")) {
         s.adapters = args_split(a, args_text(a, "adapter"), &s.adapter_count);
         st = s.adapters ? ST_OK : diag_no_memory(dg);

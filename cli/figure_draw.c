@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TITLE_MAX = 640, TITLE_LINE = 92 };
 
@@ -140,4 +141,12 @@ void figure_results(char *out, size_t size, const char *experiment, const char *
     int before = slash ? (int)(slash - experiment) : 1, stem = (int)strcspn(name, "-.");
     snprintf(out, size, "%.*s/%s/%.*s%s", before, slash ? experiment : ".", folder, stem, name,
              ending);
+}
+
+enum status figure_results_check(const char *data, const char *experiment, struct diag *dg)
+{
+    if (access(data, F_OK) == 0)
+        return ST_OK;
+    return diag_set(dg, ST_MISSING, "%s: no results yet: memwall sweep %s --out %s", data,
+                    experiment, data);
 }

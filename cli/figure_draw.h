@@ -19,5 +19,8 @@ MUST_CHECK enum status figure_draw(struct drawing *d, const char *out, struct di
 /* A file of an experiment: experiments/e01-flash.yaml, results and .csv give experiments/results/e01.csv. */
 void figure_results(char *out, size_t size, const char *experiment, const char *folder,
                     const char *ending);
+/* ST_MISSING, with the command that makes them, for results that are not there. */
+MUST_CHECK enum status figure_results_check(const char *data, const char *experiment,
+                                            struct diag *dg);
 
 #endif

@@ -94,6 +94,9 @@ static enum status load(struct plot *p, const struct args *a, struct diag *dg)
         snprintf(p->out, sizeof p->out, "%s", args_text(a, "out"));
     d->data = p->data;
     d->pass = args_given(a, "pass") ? args_count(a, "pass") : PLOT_LAST_PASS;
+    st = p->experiment ? figure_results_check(p->data, path, dg) : ST_OK;
+    if (st != ST_OK)
+        return st;
     if (!text_ends_with(p->out, ".svg") && !text_ends_with(p->out, ".png"))
         return diag_set(dg, ST_USAGE, "--out: a name that ends in .svg or .png, not '%s'", p->out);
     return ST_OK;

@@ -22,6 +22,15 @@ MUST_CHECK enum status plot_kind_find(const struct plot_kind **out, const char *
 /* What the columns suggest; lines if nothing does. */
 const char *plot_kind_guess(const struct plot_table *t);
 
+/* Writers of kinds that stand in files of their own. */
+#define PLOT_WRITER(name)                                                                          \
+    MUST_CHECK enum status name(struct gnuplot *g, const struct plot_table *t,                     \
+                                const struct figure *f, struct diag *dg)
+PLOT_WRITER(plot_write_contour);
+PLOT_WRITER(plot_write_iso);
+PLOT_WRITER(plot_write_predicted);
+PLOT_WRITER(plot_write_quantiles);
+
 /* The timeline of `sim --timeline`: one pass, the last unless `pass` says otherwise. */
 MUST_CHECK enum status plot_timeline(struct gnuplot *g, const char *path, uint64_t pass,
                                      struct diag *dg);

@@ -7,7 +7,6 @@
 #include "base/text.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { REPORT_PATH_MAX = 4200, KINDS_MAX = 32 };
 
@@ -69,10 +68,9 @@ static enum status load(struct html_report *r, const struct args *a, struct diag
     if (st != ST_OK)
         return st;
     name_files(r, a, path);
-    if (r->experiment && !args_given(a, "data") && access(r->data, F_OK) != 0)
-        return diag_set(dg, ST_MISSING, "%s: not there: memwall sweep %s --out %s makes it",
-                        r->data, path, r->data);
-    st = plot_table_load(&r->table, r->data, dg);
+    st = r->experiment ? figure_results_check(r->data, path, dg) : ST_OK;
+    if (st == ST_OK)
+        st = plot_table_load(&r->table, r->data, dg);
     if (st == ST_OK && r->table.row_count == 0)
         return diag_set(dg, ST_MISSING, "%s: no rows", r->data);
     return st;

@@ -29,6 +29,7 @@ static enum status read_shard(struct sweep_setup *s, const struct args *a, struc
     const char *text = args_text(a, "shard");
     int used = 0;
     s->shard = s->shards = 1;
+    s->part = text != NULL;
     if (!text)
         return ST_OK;
     if (text[strspn(text, "0123456789/")] ||
@@ -165,6 +166,9 @@ static enum status sweep_command(struct args *a, struct diag *dg)
         return diag_set(dg, ST_USAGE, "one experiment at a time: memwall sweep EXPERIMENT.yaml");
     if (args_flag(a, "resume") && !args_given(a, "out"))
         return diag_set(dg, ST_USAGE, "--resume needs --out");
+    if (args_given(a, "out") && args_given(a, "format") &&
+        strcmp(args_text(a, "format"), "csv") != 0)
+        return diag_set(dg, ST_USAGE, "--out writes CSV, not %s", args_text(a, "format"));
     if (args_given(a, "seed"))
         return diag_set(dg, ST_USAGE,
                         "--seed: the experiment's key `seed` says it, or --set seed=N");

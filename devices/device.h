@@ -94,6 +94,7 @@ struct compute {
 struct host_costs {
     const char *engine; /* the profile whose costs these are; NULL: none */
     struct value submit, complete, wake, wake_busy, predict; /* ns */
+    struct value resume, resume_layer;                       /* ns; after a wait */
     struct value layer_overhead, token_overhead;             /* ns */
 };
 

@@ -179,6 +179,29 @@ static enum status check_once(struct reader *r, yaml_node key, const char *name,
     return ST_OK;
 }
 
+static const struct edit *find_edit(const struct axis *a, const char *key)
+{
+    for (size_t i = 0; i < a->count; i++)
+        for (size_t k = 0; k < a->item[i].edit_count; k++)
+            if (strcmp(a->item[i].edit[k].key, key) == 0)
+                return &a->item[i].edit[k];
+    return NULL;
+}
+
+/* Two axes that set the same key would not both count. */
+static enum status check_apart(const struct experiment *e, const struct axis *a,
+                               const struct axis *b, struct diag *dg)
+{
+    for (size_t i = 0; i < a->count; i++)
+        for (size_t k = 0; k < a->item[i].edit_count; k++) {
+            const struct edit *own = &a->item[i].edit[k];
+            if (find_edit(b, own->key))
+                return diag_set(dg, ST_PARSE, "%s:%zu: sweep.%s and sweep.%s both set %s",
+                                e->origin, own->line, b->name, a->name, own->key);
+        }
+    return ST_OK;
+}
+
 static enum status read_axes(struct reader *r, struct diag *dg)
 {
     struct experiment *e = r->e;
@@ -198,6 +221,8 @@ static enum status read_axes(struct reader *r, struct diag *dg)
         enum status st = check_once(r, key, name, dg);
         if (st == ST_OK)
             st = read_axis(&axis[i], r, key, name, yaml_value_at(r->doc, map, i), dg);
+        for (size_t b = 0; st == ST_OK && b < i; b++)
+            st = check_apart(e, &axis[i], &axis[b], dg);
         if (st != ST_OK)
             return st;
         e->axis_count = i + 1;

@@ -321,7 +321,7 @@ enum status sweep_save(struct sweep_result *r, const struct sweep_setup *s, cons
     if (st != ST_OK)
         return st;
     FILE *f = outfile_stream(file);
-    if (s->shards > 1)
+    if (s->part)
         fprintf(f,
                 SWEEP_PART_WORDS "key=%016" PRIx64 " shard=%" PRIu64 "/%" PRIu64 " points=%" PRIu64
                                  "\n",

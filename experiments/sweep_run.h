@@ -32,6 +32,7 @@ struct sweep_setup {
     const struct experiment *experiment;
     const struct sweep_runner *runner;
     uint64_t shard, shards; /* shard from 1 */
+    bool part;              /* the result is to be merged, also if it is the only one */
     uint64_t jobs;          /* threads, at least 1 */
     const char *out;        /* NULL: no journal */
     bool resume;
@@ -51,8 +52,8 @@ struct sweep_result {
 
 MUST_CHECK enum status sweep_run(struct sweep_result *out, const struct sweep_setup *s,
                                  struct diag *dg);
-/* Writes the CSV to `path` ("-": standard output) and then forgets the journal. Of one shard of several it
- * is a part, with a first line that says so. */
+/* Writes the CSV to `path` ("-": standard output) and then forgets the journal. A part has a
+ * first line that says so. */
 MUST_CHECK enum status sweep_save(struct sweep_result *r, const struct sweep_setup *s,
                                   const char *path, struct diag *dg);
 void sweep_result_free(struct sweep_result *r);

@@ -120,7 +120,7 @@ void command_list_read(struct command_list *out)
 static const char *example_dir(void)
 {
     static char dir[160];
-    static const char *const links[] = {"tests", "experiments"};
+    static const char *const links[] = {"tests", "experiments", "models"};
     char here[PATH_MAX - 16], link[PATH_MAX], name[64];
     if (*dir)
         return dir;

@@ -35,7 +35,7 @@ struct command_list {
 };
 void command_list_read(struct command_list *out);
 /* The example of a command's --help with the program's absolute path in front, run in a temporary folder
- * beside links to tests/ and experiments/. `tail` is appended to the command. */
+ * beside links to tests/, experiments/ and models/. `tail` is appended to the command. */
 struct run run_example(const char *command, const char *tail);
 
 #endif

@@ -40,6 +40,8 @@ static enum status make_experts(struct engine_rig *r, struct diag *dg)
         .route = r->route,
         .predict_distance = r->predict_distance,
         .predict_count = experts_decisions(r->experts)->prefetch_experts_max,
+        .predict = r->predict,
+        .predict_self = r->predict_self,
         .record = &r->record,
     };
     return graph_new(&r->graph, &g, dg);

@@ -14,6 +14,8 @@ struct engine_rig {
     bool prefetch_timed;
     const char *decisions; /* path of a decision log */
     size_t predict_distance;
+    graph_predict_fn *predict; /* NULL: the target's norm and router, run early */
+    void *predict_self;
     bool trace; /* keep a routing trace */
     const struct loader_ops *ops;
     struct route route;

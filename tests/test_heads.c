@@ -3,7 +3,7 @@
 #include "tests/support.h"
 
 #include "base/hash.h"
-#include "kernels/heads/heads.h"
+#include "kernels/heads/heads_fit.h"
 #include "tests/cli_expect.h"
 
 #include <math.h>
@@ -314,6 +314,31 @@ static void the_command_trains_and_tells_the_recall_of_each_layer(void **state)
     heads_free(h);
 }
 
+static void a_run_takes_heads_and_refuses_those_of_another_distance(void **state)
+{
+    char heads[300], arguments[700];
+    (void)state;
+    NEED_SHARED();
+    snprintf(heads, sizeof heads, "%s", temp_path("run.heads"));
+    struct heads *h = fit(0.01);
+    assert_ok(heads_save(h, heads, &dg));
+    heads_free(h);
+    snprintf(arguments, sizeof arguments,
+             "engine run " MODEL " --tokens 72,101,32 --generate 8 --cache 3MiB --prefetch heads "
+             "--format csv --heads %s",
+             heads);
+    struct run r = run_memwall(arguments);
+    assert_int_equal(r.exit_code, 0);
+    assert_non_null(strstr(r.out, ",lru,heads,3145728,3,8,"));
+    run_free(&r);
+    strcat(arguments, " --prefetch-distance 2");
+    expect_refusal(arguments, EXIT_FAILED, "heads for a distance of 1 layers, not 2");
+    expect_refusal("engine run " MODEL " --tokens 1 --heads x", EXIT_MISUSE,
+                   "is for --prefetch heads");
+    expect_refusal("engine run " MODEL " --tokens 1 --prefetch heads", EXIT_FAILED,
+                   "tiny-q4_0.heads: cannot be opened");
+}
+
 static void the_command_refuses_in_one_line(void **state)
 {
     (void)state;
@@ -341,6 +366,7 @@ int main(void)
         cmocka_unit_test(truncated_altered_and_foreign_files_are_refused),
         cmocka_unit_test(tokens_are_the_same_with_good_heads_with_garbage_and_without),
         cmocka_unit_test(the_command_trains_and_tells_the_recall_of_each_layer),
+        cmocka_unit_test(a_run_takes_heads_and_refuses_those_of_another_distance),
         cmocka_unit_test(the_command_refuses_in_one_line),
     };
     return cmocka_run_group_tests(tests, record, forget);

@@ -42,6 +42,7 @@ static void program_and_catalogue_lie_under_the_prefix(void **state)
     (void)state;
     expect_file("/usr/bin/memwall", 0755);
     expect_file("/usr/share/memwall/models/desc/kimi-k3.yaml", 0644);
+    expect_file("/usr/share/memwall/models/tiny/tiny-q4_0.gguf", 0644);
     expect_file("/usr/share/memwall/devices/desc/oneplus-15r.yaml", 0644);
     expect_file("/usr/share/memwall/sim/trace/presets/tiny.yaml", 0644);
     expect_file("/usr/share/memwall/sim/pipeline/profiles/generic.yaml", 0644);
@@ -53,7 +54,9 @@ static void no_source_and_no_object_is_installed(void **state)
 {
     (void)state;
     char command[320];
-    snprintf(command, sizeof command, "find %s/usr/share -type f ! -name '*.yaml' ! -name '*.csv'",
+    snprintf(command, sizeof command,
+             "cd %s/usr/share/memwall && find . -type f ! -name '*.yaml' ! -name '*.csv' ! -path "
+             "'./plots/*.gp' ! -path './models/tiny/*.gguf' ! -name README.md",
              installed());
     struct run r = run_shell(command);
     assert_int_equal(r.exit_code, 0);

@@ -60,6 +60,29 @@ static const char *const kinds[] = {
     "plots/data/timeline-phone.json --pass 9 --title 'One token'",
 };
 
+/* As `validate measured` writes it. */
+static const char measured[] =
+    "cell,policy,s_per_token_measured,spread_ratio,s_per_token_simulated,signed_error\n"
+    "1,lru,0.020,0.04,0.021,0.05\n2,lru,0.040,0.02,0.039,-0.025\n3,arc,0.030,0.03,0.030,0\n";
+
+static void a_measured_validation_is_drawn_with_its_spread(void **state)
+{
+    (void)state;
+    NEED_GNUPLOT();
+    static const char *const kind[] = {"", "--kind quantiles"};
+    char data[200], line[512];
+    snprintf(data, sizeof data, "%s", temp_path("measured.csv"));
+    write_file(data, measured);
+    for (size_t i = 0; i < 2; i++) {
+        const char *out = temp_path("measured.svg");
+        snprintf(line, sizeof line, "plot %s --by policy %s --out %s", data, kind[i], out);
+        expect_holds(line, 0, NULL, "measured.svg");
+        char *svg = read_whole(out, NULL);
+        assert_non_null(strstr(svg, i ? "absolute error" : "predicted = measured"));
+        free(svg);
+    }
+}
+
 static void every_kind_of_figure_is_drawn(void **state)
 {
     (void)state;
@@ -210,6 +233,7 @@ static void what_cannot_be_drawn_is_refused_with_the_reason(void **state)
         {"@ --kind tornado", EXIT_FAILED, "no columns factor_...: results of plan have them"},
         {"@ --kind roofline", EXIT_FAILED, "no column 'flop_per_token'"},
         {"none.csv", EXIT_FAILED, "none.csv: cannot be opened"},
+        {"experiments/bench-sim.yaml", EXIT_FAILED, "no results yet: memwall sweep "},
         {"@ --x bandwidth --y rate --out a.pdf", EXIT_MISUSE, "a name that ends in .svg or .png"},
         {"@ --x bandwidth --y rate --out none/a.svg", EXIT_FAILED, "none/a.svg: cannot be written"},
     };
@@ -227,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_figure_is_drawn),
+        cmocka_unit_test(a_measured_validation_is_drawn_with_its_spread),
         cmocka_unit_test(a_figure_is_the_same_bytes_each_time),
         cmocka_unit_test(a_name_that_ends_in_png_gives_a_png),
         cmocka_unit_test(curves_differ_without_colours),

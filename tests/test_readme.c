@@ -49,7 +49,8 @@ static void every_command_of_the_readme_exists(void **state)
         char line[160];
         bool two = second && second[0] >= 'a' && second[0] <= 'z' &&
                    (strcmp(first, "trace") == 0 || strcmp(first, "model") == 0 ||
-                    strcmp(first, "device") == 0 || strcmp(first, "validate") == 0);
+                    strcmp(first, "device") == 0 || strcmp(first, "engine") == 0 ||
+                    strcmp(first, "validate") == 0);
         snprintf(line, sizeof line, "%s %s --help", first, two ? second : "");
         struct run r = run_memwall(line);
         if (r.exit_code != 0)

@@ -106,13 +106,15 @@ static void leave_overheads(struct calibration *c, struct calibration_threads *t
         guesses += m->layers[l].ffn.experts > 0 && m->layers[l + 1].ffn.experts > 0;
     if (guesses)
         t->predict_ns = above(t->guessing.dense_ns - t->engine.dense_ns) / (double)guesses;
-    /* What kernels take longer after a wait (threads that slept, caches gone cold), beside issuing reads. */
-    if (t->waiting.stalls > 0)
-        t->wake_ns = c->costs.wake_ns +
-                     above(t->waiting.dense_ns + t->waiting.expert_ns + t->waiting.shared_ns -
-                           t->engine.dense_ns - t->engine.expert_ns - t->engine.shared_ns -
-                           t->waiting.reads * pieces(c) * c->costs.submit_ns) /
-                         t->waiting.stalls;
+    /* What kernels take longer after a wait, beside issuing reads. */
+    const struct engine_costs *w = &t->waiting;
+    if (w->stalls > 0)
+        t->resume_ns = above(w->expert_ns - t->engine.expert_ns) / w->stalls;
+    if (moe)
+        t->resume_layer_ns =
+            above(w->dense_ns + w->shared_ns - t->engine.dense_ns - t->engine.shared_ns -
+                  w->reads * pieces(c) * c->costs.submit_ns) /
+            (double)moe;
     if (moe)
         t->expert.call_ns = above(t->engine.expert_ns - experts) / (double)moe;
 }

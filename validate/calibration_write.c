@@ -62,8 +62,12 @@ static void write_host(FILE *f, const struct calibration *c, const struct calibr
     line(f, "  submit", c->costs.submit_ns, DIM_TIME, "measured",
          "time of the issuing thread a read", 0.2);
     line(f, "  complete", 0, DIM_TIME, "measured", "within the burst's own time", 0);
-    line(f, "  wake", t->wake_ns, DIM_TIME, "measured",
-         "sleeping on a read, and what kernels take longer after it", 0.3);
+    line(f, "  wake", c->costs.wake_ns, DIM_TIME, "measured",
+         "one expert: sleeping until it is there beside looking for it", 0.3);
+    line(f, "  resume", t->resume_ns, DIM_TIME, "fitted",
+         "experts of a run that waits in every layer, beside a resident one", 0.3);
+    line(f, "  resume_layer", t->resume_layer_ns, DIM_TIME, "fitted",
+         "fixed parts of a run that waits in every layer, beside a resident one", 0.3);
     line(f, "  wake_busy", 0, DIM_TIME, "measured", "nobody is woken: the caller looks", 0);
     line(f, "  predict", t->predict_ns, DIM_TIME, "measured",
          "a resident run that guesses beside one that does not", 0.3);

@@ -219,9 +219,11 @@ static enum status load_description(struct campaign *c, const struct measured_ce
     calibration_write(f, k, t);
     if (fclose(f) != 0)
         return diag_errno(c->dg, name, "cannot be written");
-    if (cell->limit_rate_Bps && (double)cell->limit_rate_Bps < k->station.bandwidth_Bps) {
-        snprintf(text[edits], sizeof text[0], "storage.0.bandwidth=%" PRIu64 "B/s",
-                 cell->limit_rate_Bps);
+    /* The limit is on whole blocks, as they go over the wire; the description counts payload. */
+    const struct read_burst *one = &k->burst[0];
+    uint64_t limit = one->device_bytes ? cell->limit_rate_Bps * one->bytes / one->device_bytes : 0;
+    if (limit && (double)limit < k->station.bandwidth_Bps) {
+        snprintf(text[edits], sizeof text[0], "storage.0.bandwidth=%" PRIu64 "B/s", limit);
         edit[edits] = text[edits];
         edits++;
     }

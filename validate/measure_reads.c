@@ -94,7 +94,7 @@ enum status read_bench_burst(struct read_bench *r, struct read_burst *b, bool sl
     struct load load[EXPERTS_MAX];
     enum status st = ST_OK;
     b->reads = 0;
-    b->bytes = 0;
+    b->bytes = b->device_bytes = 0;
     for (uint32_t i = 0; i < b->experts; i++) {
         pick(r, &load[i]);
         load[i].room = store_address(r->store, i);
@@ -104,8 +104,10 @@ enum status read_bench_burst(struct read_bench *r, struct read_burst *b, bool sl
             b->bytes += load[i].piece[p].bytes;
     }
     uint64_t start = record_now_ns();
+    loader_io_gather(r->io, true);
     for (uint32_t i = 0; st == ST_OK && i < b->experts; i++)
         st = loader_io_submit(r->io, &load[i], &ticket[i], dg);
+    loader_io_gather(r->io, false);
     if (st != ST_OK)
         return st;
     uint64_t issued = record_now_ns();
@@ -114,7 +116,9 @@ enum status read_bench_burst(struct read_bench *r, struct read_burst *b, bool sl
             ;
     uint64_t end = record_now_ns();
     for (uint32_t i = 0; i < b->experts; i++) {
-        enum status waited = loader_io_wait(r->io, ticket[i], NULL, dg);
+        struct load_report report = {0};
+        enum status waited = loader_io_wait(r->io, ticket[i], &report, dg);
+        b->device_bytes += report.device_bytes;
         st = st == ST_OK ? waited : st;
     }
     if (sleep)

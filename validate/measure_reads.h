@@ -11,9 +11,9 @@
 #include "kernels/graph/expert_source.h"
 
 struct read_burst {
-    uint32_t experts, reads;    /* reads: pieces of all experts */
-    uint64_t bytes;             /* payload of all */
-    double ns, low_ns, high_ns; /* median, 10th and 90th percentile */
+    uint32_t experts, reads;      /* reads: pieces of all experts */
+    uint64_t bytes, device_bytes; /* payload of all; the same in whole blocks */
+    double ns, low_ns, high_ns;   /* median, 10th and 90th percentile */
 };
 
 struct read_costs {

@@ -4,6 +4,7 @@
 #include "base/quantity.h"
 #include "kernels/graph/adapter.h"
 #include "kernels/graph/forced_route.h"
+#include "kernels/heads/heads.h"
 #include "models/state.h"
 
 #include <inttypes.h>
@@ -13,6 +14,7 @@ struct engine {
     struct engine_setup setup;
     struct graph_weights *weights;
     struct adapters *adapters;
+    struct heads *heads;
     struct workers *workers;
     struct forced_route *route;
     struct experts *experts;
@@ -155,6 +157,20 @@ static enum status open_graph(struct engine *e, struct diag *dg)
     return graph_new(&e->graph, &g, dg);
 }
 
+static enum status open_heads(struct engine *e, struct diag *dg)
+{
+    struct engine_setup *s = &e->setup;
+    enum status st = heads_load(&e->heads, s->heads, e->weights, dg);
+    if (st != ST_OK)
+        return st;
+    if (e->heads->distance != s->predict_distance)
+        return diag_set(dg, ST_MISFIT, "%s: heads for a distance of %zu layers, not %zu", s->heads,
+                        e->heads->distance, s->predict_distance);
+    s->predict = heads_predict;
+    s->predict_self = e->heads;
+    return ST_OK;
+}
+
 static enum status open_parts(struct engine *e, struct diag *dg)
 {
     struct engine_setup *s = &e->setup;
@@ -165,6 +181,8 @@ static enum status open_parts(struct engine *e, struct diag *dg)
         st = adapters_load(&e->adapters, e->weights, s->adapters, s->adapter_count, dg);
     if (e->adapters)
         adapters_apply(e->adapters, e->weights);
+    if (st == ST_OK && s->heads)
+        st = open_heads(e, dg);
     if (st == ST_OK)
         st = workers_new(&e->workers, s->threads, dg);
     if (st == ST_OK && s->route)
@@ -219,6 +237,7 @@ void engine_close(struct engine *e)
     timeline_free(e->record.timeline);
     forced_route_free(e->route);
     workers_free(e->workers);
+    heads_free(e->heads);
     adapters_free(e->adapters);
     graph_weights_free(e->weights);
     free(e);

@@ -47,7 +47,8 @@ struct engine_setup {
     uint64_t memory_bytes;         /* all together; 0: no limit but the system's */
     struct loader_io_setup loader; /* backend, depth, limits */
     bool record_trace, record_timeline;
-    size_t predict_distance;   /* 0: nothing is foretold */
+    const char *heads;         /* trained heads that foretell, or NULL */
+    size_t predict_distance;   /* 0: nothing is foretold; that of the heads, if there are any */
     graph_predict_fn *predict; /* NULL: the next router, run early */
     void *predict_self;
     product_watch_fn *watch; /* of all products (matrix.h), or NULL */

@@ -191,6 +191,9 @@ enum status expert_slots_execute(struct expert_slots *s, const struct decision *
                                  struct diag *dg)
 {
     enum status st = ST_OK;
+    if (count == 0)
+        return ST_OK;
+    loader_io_gather(s->io, true);
     for (size_t i = 0; st == ST_OK && i < count; i++) {
         st = expert_slots_settle(s, d[i].slot, dg);
         if (st == ST_OK && d[i].class_of == COMMAND_DROP)
@@ -198,5 +201,6 @@ enum status expert_slots_execute(struct expert_slots *s, const struct decision *
         else if (st == ST_OK)
             st = begin_read(s, &d[i], dg);
     }
+    loader_io_gather(s->io, false);
     return st;
 }

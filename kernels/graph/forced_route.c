@@ -110,7 +110,8 @@ size_t forced_route_tokens(const struct forced_route *f)
 void forced_route_run(const struct forced_route *f, size_t *prompt, size_t *generate)
 {
     *prompt = f->prompt ? f->prompt : 1;
-    *generate = f->tokens > *prompt ? f->tokens - *prompt : 0;
+    /* What follows the last token of the trace is generated too, but does not go through the layers. */
+    *generate = f->tokens > *prompt ? f->tokens - *prompt + 1 : 0;
 }
 
 static bool route_at(void *self, size_t position, size_t layer, uint16_t *ids)

@@ -39,7 +39,7 @@
 #ifndef KERNELS_HEADS_HEADS_H
 #define KERNELS_HEADS_HEADS_H
 
-#include "kernels/heads/recording.h"
+#include "kernels/graph/graph.h"
 
 struct head {
     size_t source, experts;     /* experts of layer source + distance */
@@ -60,11 +60,6 @@ struct heads {
 };
 #define HEADS_BATCH 32
 
-/* Learns from the windows that are not held out, measures on those that are. ST_MISFIT: too short a
- * text for both. `progress` (may be NULL) is told layers. */
-MUST_CHECK enum status heads_fit(struct heads **out, const struct recording *r,
-                                 const struct compute_setup *c, double ridge,
-                                 graph_progress_fn *progress, void *progress_self, struct diag *dg);
 void heads_free(struct heads *h); /* NULL is fine */
 
 MUST_CHECK enum status heads_save(const struct heads *h, const char *path, struct diag *dg);
@@ -76,13 +71,5 @@ MUST_CHECK enum status heads_load(struct heads **out, const char *path,
  * graph at a time. */
 void heads_predict(void *self, const struct graph_weights *w, const struct compute_setup *c,
                    size_t layer, size_t target, const float *state, size_t tokens, float *scores);
-
-/* Share of the chosen experts of held-out tokens that are named, of `top_k` named a token. */
-struct heads_recall {
-    uint64_t wanted, early, found; /* choices; named by the early router; by the head */
-};
-MUST_CHECK enum status heads_measure(struct heads *h, const struct recording *r,
-                                     const struct compute_setup *c, size_t source,
-                                     struct heads_recall *out, struct diag *dg);
 
 #endif

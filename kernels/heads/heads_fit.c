@@ -1,6 +1,9 @@
-/* heads_fit.c -- heads from recorded states: one ridge regression a layer, each by one thread. */
+/* heads_fit.c -- see heads_fit.h: one ridge regression a layer, each by one thread. */
+#include "kernels/heads/heads_fit.h"
+
 #include "kernels/formats/half.h"
 #include "kernels/formats/packed.h"
+#include "kernels/graph/router.h"
 #include "kernels/heads/gram.h"
 #include "kernels/heads/heads_inside.h"
 
@@ -170,12 +173,51 @@ static enum status fit_all(struct fitting *f, graph_progress_fn *progress, void 
     return ST_OK;
 }
 
+static uint64_t common(const uint16_t *a, const uint16_t *b, size_t n)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            count += a[i] == b[j];
+    return count;
+}
+
+static void measure_token(struct heads *h, const struct recording *r, const struct compute_setup *c,
+                          size_t source, size_t token, float *buffer, struct heads_recall *out)
+{
+    const struct recorded_layer *l = &r->layer[source];
+    const uint16_t *chosen = l->chosen + token * l->top_k;
+    float *state = buffer, *score = buffer + r->hidden;
+    uint16_t named[256];
+    for (size_t i = 0; i < r->hidden; i++)
+        state[i] = half_to_float(l->state[token * r->hidden + i]);
+    heads_predict(h, r->weights, c, source, source + h->distance, state, 1, score);
+    router_choose(score, l->experts, l->top_k, named);
+    out->wanted += l->top_k;
+    out->early += common(chosen, l->early + token * l->top_k, l->top_k);
+    out->found += common(chosen, named, l->top_k);
+}
+
+enum status heads_measure(struct heads *h, const struct recording *r, const struct compute_setup *c,
+                          size_t source, struct heads_recall *out, struct diag *dg)
+{
+    float *buffer = malloc((r->hidden + r->layer[source].experts) * sizeof *buffer);
+    if (!buffer)
+        return diag_no_memory(dg);
+    *out = (struct heads_recall){0};
+    for (size_t t = 0; t < r->tokens; t++)
+        if (recording_is_held_out(r, t))
+            measure_token(h, r, c, source, t, buffer, out);
+    free(buffer);
+    return ST_OK;
+}
+
 static enum status measure_all(struct heads *h, const struct recording *r,
                                const struct compute_setup *c, struct diag *dg)
 {
     enum status st = ST_OK;
     for (size_t i = 0; st == ST_OK && i < h->count; i++) {
-        struct heads_recall recall;
+        struct heads_recall recall = {0};
         st = heads_measure(h, r, c, h->head[i].source, &recall, dg);
         if (st != ST_OK)
             return st;

@@ -25,6 +25,7 @@ struct loader_io {
     const struct loader_backend *backend;
     void *engine; /* the backend's own state */
     pthread_mutex_t lock;
+    bool gathering;        /* submissions wait for the end of a batch */
     pthread_cond_t landed; /* some load has, or nobody sleeps in the kernel any more */
     char note[512];
 };

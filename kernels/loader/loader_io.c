@@ -164,9 +164,19 @@ enum status loader_io_submit(struct loader_io *io, const struct load *load, uint
     (void)need;
     pthread_mutex_lock(&io->lock);
     *ticket = load_queue_add(&io->queue, load);
-    io->backend->work(io);
+    if (!io->gathering)
+        io->backend->work(io);
     pthread_mutex_unlock(&io->lock);
     return ST_OK;
+}
+
+void loader_io_gather(struct loader_io *io, bool on)
+{
+    pthread_mutex_lock(&io->lock);
+    io->gathering = on;
+    if (!on)
+        io->backend->work(io);
+    pthread_mutex_unlock(&io->lock);
 }
 
 bool loader_io_promote(struct loader_io *io, uint32_t ticket)

@@ -109,6 +109,10 @@ uint64_t loader_io_layout(const struct loader_io *io, const struct load_piece *p
 MUST_CHECK enum status loader_io_submit(struct loader_io *io, const struct load *load,
                                         uint32_t *ticket, struct diag *dg);
 
+/* Between `on` and its end submissions are queued and not issued by themselves (but by whoever waits or looks), so that
+ * all of a batch go to the system in one call. */
+void loader_io_gather(struct loader_io *io, bool on);
+
 /* True if something of the load was still queued as a prefetch: now it goes before every
  * prefetch. */
 bool loader_io_promote(struct loader_io *io, uint32_t ticket);

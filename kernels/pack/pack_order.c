@@ -318,3 +318,24 @@ enum status pack_order_runs(struct pack_runs *out, const struct pack_order *o,
     places_free(&p);
     return st;
 }
+
+enum status pack_order_foresight(struct pack_runs *ordered, struct pack_runs *plain,
+                                 const struct model *m, const struct trace *t, struct diag *dg)
+{
+    struct trace first = *t,
+                 second = *t; /* views of its batches, which are all that is looked at */
+    struct pack_order order, none = {0};
+    first.batch_count = t->batch_count / 2;
+    second.batch += first.batch_count;
+    second.batch_count -= first.batch_count;
+    enum status st = pack_order_coactivation(&order, m, &first, dg);
+    if (st == ST_OK)
+        st = pack_order_runs(ordered, &order, m, &second, dg);
+    if (st == ST_OK)
+        st = pack_order_plain(&none, m, dg);
+    if (st == ST_OK)
+        st = pack_order_runs(plain, &none, m, &second, dg);
+    pack_order_free(&none);
+    pack_order_free(&order);
+    return st;
+}

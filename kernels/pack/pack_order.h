@@ -44,4 +44,10 @@ MUST_CHECK enum status pack_order_runs(struct pack_runs *out, const struct pack_
                                        const struct model *m, const struct trace *t,
                                        struct diag *dg);
 
+/* The same of what an order does not know yet: made from the first half of a trace's batches and counted on the
+ * second, beside plain order. */
+MUST_CHECK enum status pack_order_foresight(struct pack_runs *ordered, struct pack_runs *plain,
+                                            const struct model *m, const struct trace *t,
+                                            struct diag *dg);
+
 #endif

@@ -29,22 +29,28 @@ static void stall(struct run *r)
     r->stall_from_ns = evq_now_ns(r->q);
 }
 
+/* The wait is over, but for the wake-up of the thread that slept; no kernel starts before it. Returns what the
+ * kernel after a wait takes longer. */
 static uint64_t unstall(struct run *r)
 {
     if (!r->stalled)
         return 0;
+    uint64_t now = evq_now_ns(r->q);
+    /* A measured I/O time holds the wake-ups too. */
+    uint64_t wake = r->setup.given_io_ns ? 0 : run_amount(&r->profile->wake, 0);
     r->stalled = false;
-    r->stall_ns += evq_now_ns(r->q) - r->stall_from_ns;
+    r->waited = true;
+    r->stall_ns += now + wake - r->stall_from_ns;
     timeline_span(r->setup.timeline, &(struct timeline_span){.lane = r->stall_lane,
                                                              .operation = TIMELINE_STALL,
                                                              .start_ns = r->stall_from_ns,
-                                                             .end_ns = evq_now_ns(r->q),
+                                                             .end_ns = now + wake,
                                                              .pass = r->pass_count,
                                                              .layer = r->layer,
                                                              .expert = TIMELINE_NONE});
-    if (r->setup.given_io_ns) /* the measured time holds the wake-ups too */
-        return 0;
-    return r->profile->wake.given ? r->profile->wake.amount : 0;
+    unit_hold(r->unit, now + wake, NULL);
+    unit_hold(r->expert_unit, now + wake, NULL);
+    return r->setup.given_io_ns ? 0 : r->resume_ns;
 }
 
 /* ---- experts ---- */
@@ -215,7 +221,10 @@ static void ask_trunk(struct run *r, uint32_t layer)
 
 static void run_fixed(struct run *r)
 {
-    r->kernels.fixed.fixed_ns += unstall(r);
+    uint64_t resumed = r->waited ? r->resume_layer_ns : 0;
+    r->kernels.fixed.fixed_ns +=
+        resumed + unstall(r); /* streamed dense weights are waited for, too */
+    r->waited = false;
     unit_run(r->unit, &r->kernels.fixed, routed, r);
 }
 

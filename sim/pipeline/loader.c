@@ -311,7 +311,7 @@ static uint64_t issue_ns(struct loader *l, bool was_idle)
         return s->submit_ns + (was_idle && !s->caller_issues ? s->wake_ns : 0);
     }
     l->issued_ns = (l->issued_ns > now ? l->issued_ns : now) + s->submit_ns;
-    unit_hold(s->unit, l->issued_ns);
+    unit_hold(s->unit, l->issued_ns, TIMELINE_FIXED);
     return l->issued_ns - now;
 }
 

@@ -173,6 +173,8 @@ static void adopt_host(struct run *r)
     adopt(&r->adopted.predict, &h->predict);
     adopt(&r->adopted.layer_overhead, &h->layer_overhead);
     adopt(&r->adopted.token_overhead, &h->token_overhead);
+    r->resume_ns = run_amount(&h->resume, 0);
+    r->resume_layer_ns = run_amount(&h->resume_layer, 0);
     r->profile = &r->adopted;
 }
 

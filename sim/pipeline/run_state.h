@@ -32,6 +32,8 @@ struct run {
     struct pipeline_setup setup;
     const struct model *model;
     const struct engine_profile *profile;
+    /* After a wait: what the kernel that ends it, and the next layer's fixed part, take longer. */
+    uint64_t resume_ns, resume_layer_ns;
     struct engine_profile adopted; /* the profile with the machine's own costs, where it has any */
     char unit_names[MACHINE_UNITS_MAX];
     struct machine machine;
@@ -79,6 +81,7 @@ struct run {
     uint32_t *choice_of; /* by expert: index in choice + 1 */
     uint32_t choice_count, computed_count, pending_count, running;
     bool shared_done, stalled;
+    bool waited; /* since the last fixed part */
     uint64_t stall_from_ns;
 
     /* surroundings */

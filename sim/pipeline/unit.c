@@ -94,10 +94,20 @@ void unit_charge(struct unit *u, uint64_t cpu_ns)
     u->totals.serial_ns += cpu_ns;
 }
 
-void unit_hold(struct unit *u, uint64_t until_ns)
+void unit_hold(struct unit *u, uint64_t until_ns, const char *operation)
 {
-    if (!u->setup.given_ns && until_ns > u->held_until_ns)
-        u->held_until_ns = until_ns;
+    uint64_t now = evq_now_ns(u->q), from = u->held_until_ns > now ? u->held_until_ns : now;
+    if (u->setup.given_ns || until_ns <= u->held_until_ns)
+        return;
+    u->held_until_ns = until_ns;
+    if (operation && until_ns > from)
+        timeline_span(u->timeline, &(struct timeline_span){.lane = u->lane,
+                                                           .operation = operation,
+                                                           .start_ns = from,
+                                                           .end_ns = until_ns,
+                                                           .pass = u->pass,
+                                                           .layer = u->layer,
+                                                           .expert = TIMELINE_NONE});
 }
 
 /* Operations/s of this kernel, cool. */
@@ -200,9 +210,10 @@ void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self)
         return;
     }
     u->totals.serial_ns += unit_estimate_ns(u, k);
-    uint64_t held = u->held_until_ns > u->started_ns ? u->held_until_ns - u->started_ns : 0;
+    uint64_t now = evq_now_ns(u->q), held = u->held_until_ns > now ? u->held_until_ns - now : 0;
     uint64_t fixed = held + k->calls * u->setup.call_ns + k->fixed_ns;
     u->totals.serial_ns += held;
+    u->started_ns = now + held;
     if (k->cached)
         after(u, fixed + measured_ns(u, k), finish);
     else if (k->bytes > 0)

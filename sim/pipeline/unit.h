@@ -54,8 +54,9 @@ void unit_mark_place(struct unit *u, uint32_t pass, uint32_t layer);
 bool unit_busy(const struct unit *u);
 /* CPU time taken from the unit's cores from now on. */
 void unit_charge(struct unit *u, uint64_t cpu_ns);
-/* No kernel starts before that instant: its thread does something else. */
-void unit_hold(struct unit *u, uint64_t until_ns);
+/* No kernel starts before that instant: its thread does something else, which a timeline shows as `operation`, unless
+ * NULL. */
+void unit_hold(struct unit *u, uint64_t until_ns, const char *operation);
 /* Closed-form time of a kernel that has the memory to itself. */
 uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k);
 
