@@ -173,8 +173,8 @@ static bool draws(const char *name, size_t length)
     return false;
 }
 
-/* The length of the tag at `at`, from '<' to '>', or 0 if it is none that may pass. An attribute's name stands after a blank;
- * handlers begin with "on". */
+/* The length of the tag at `at`, from '<' to '>', or 0 if it is none that may pass. An attribute's
+ * name stands after a blank; handlers begin with "on". */
 static size_t passing_tag(const char *at)
 {
     const char *name = at + 1 + (at[1] == '/');

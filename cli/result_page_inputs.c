@@ -1,5 +1,6 @@
-/* result_page_inputs.c -- what an experiment was fed with: each option of its command, each model and machine and engine profile
- * that a point names, every value with its kind and source. What an axis sets is listed as swept, with all of its values. */
+/* result_page_inputs.c -- what an experiment was fed with: each option of its command, each model and
+ * machine and engine profile that a point names, every value with its kind and source. What an axis sets
+ * is listed as swept, with all of its values. */
 #include "cli/result_page.h"
 
 #include "base/text.h"

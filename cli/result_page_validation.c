@@ -1,4 +1,5 @@
-/* result_page_validation.c -- the page of a validation: how far off, by group and quantile; the picture; every row, worst first. */
+/* result_page_validation.c -- the page of a validation: how far off, by group and quantile; the
+ * pictures; every row, worst first. */
 #include "cli/result_page.h"
 
 #include "base/stats.h"

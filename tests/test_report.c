@@ -1,5 +1,6 @@
-/* test_report.c -- `memwall report`: every row is on the page, nothing on it is more than text, its markup is well formed, and it
- * needs nothing else. Pages are opened in a browser by tests/check-browser, which is not part of the quick tests. */
+/* test_report.c -- `memwall report`: every row is on the page, cells are never more than text, the
+ * markup is well formed, and the page needs nothing else. tests/check-browser opens pages in a browser;
+ * it is not part of the quick tests. */
 #include "tests/cli_expect.h"
 
 #include <ctype.h>
