@@ -51,6 +51,8 @@ FLAGS_neon   := -march=armv8.2-a+dotprod+fp16
 LIB_SRC := $(filter-out $(FOREIGN),$(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c))))
 # gcc spends most of its time on these files following variables for the debugger; clang has no such flag.
 LANE_QUIET := $(if $(findstring clang,$(CC)),,-fno-var-tracking)
+# Checks of addresses as calls: inlined into these files they took gcc minutes a file.
+LANE_QUIET += $(if $(findstring clang,$(CC)),,$(if $(findstring =address,$(OPTIMISE)),--param asan-instrumentation-with-call-threshold=0))
 # Kernels written once over the sixteen lanes of lanes_ISA.h, and compiled for each instruction set.
 LANE_SRC := $(sort $(wildcard kernels/isa/lanes/*.c))
 LANE_ISAS := $(foreach i,$(ISAS),$(if $(wildcard kernels/isa/lanes_$(i).h),$(i)))
@@ -182,6 +184,11 @@ bench: memwall
 	./memwall bench read
 	./memwall bench sim
 	./memwall bench sweep
+
+## studies: run every experiment again and say which committed results changed (experiments/rerun.sh writes them)
+.PHONY: studies
+studies: memwall
+	experiments/rerun.sh --check
 
 ## plots: draw every committed figure anew from committed results
 plots: memwall

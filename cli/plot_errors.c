@@ -20,7 +20,7 @@ enum status plot_write_predicted(struct gnuplot *g, const struct plot_table *t,
                                  const struct figure *f, struct diag *dg)
 {
     struct curves c;
-    size_t x, y, low, high, spread = 0, *curve = calloc(t->row_count, sizeof *curve);
+    size_t x, y = 0, low, high, spread = 0, *curve = calloc(t->row_count, sizeof *curve);
     const char *along = first_of(t, f->x, "published", "s_per_token_measured");
     const char *up = first_of(t, f->y, "predicted", "s_per_token_simulated");
     bool has_spread = plot_table_has(t, "spread_ratio");

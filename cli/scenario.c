@@ -4,6 +4,7 @@
 #include "cli/capture.h"
 #include "cli/command.h"
 #include "models/state.h"
+#include "sim/pipeline/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,20 @@ static void sort_override(struct overrides *o, const char *text)
         o->model[o->model_count++] = text;
     else
         o->device[o->device_count++] = text;
+}
+
+/* A key of profiles without its prefix would be looked for in the device. */
+static enum status check_prefix(const char *text, struct diag *dg)
+{
+    static const char *const shared[] = {"title", "source", NULL};
+    size_t length = strcspn(text, "=");
+    for (const char *const *s = shared; *s; s++)
+        if (strlen(*s) == length && memcmp(*s, text, length) == 0)
+            return ST_OK;
+    if (!profile_is_key(text, length))
+        return ST_OK;
+    return diag_set(dg, ST_USAGE, "--set %s: no key of a device; perhaps profile.%s is meant", text,
+                    text);
 }
 
 /* What a thing on the shelf was made of. NULL without memory. */
@@ -209,6 +224,8 @@ enum status scenario_load_model(struct scenario *out, struct args *a, const char
                           .profile = args_memory(a, (count + 1) * sizeof *o.profile)};
     *out = (struct scenario){0};
     enum status st = o.model && o.device && o.profile ? ST_OK : diag_no_memory(dg);
+    for (size_t i = 0; st == ST_OK && i < count; i++)
+        st = check_prefix(set[i], dg);
     if (st == ST_OK) {
         for (size_t i = 0; i < count; i++)
             sort_override(&o, set[i]);

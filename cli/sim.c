@@ -8,6 +8,7 @@
 #include "cli/sim_files.h"
 
 #include "base/progress.h"
+#include "sim/pipeline/energy.h"
 #include "sim/pipeline/forecast.h"
 #include "sim/trace/preset.h"
 
@@ -263,13 +264,40 @@ static void say_what_is_idle(const struct sim_inputs *in, const struct args *a)
              in->setup.policy->name);
     if (args_given(a, "acceptance") && args_count(a, "draft") == 0)
         note(a, "--acceptance has no effect: --draft says how many tokens are drafted");
-    if (args_given(a, "prefetch") && in->setup.prefetch && !in->trace && !in->preset)
+    const struct prefetch_policy *ahead = in->setup.prefetch;
+    if (args_given(a, "prefetch") && ahead && !in->trace && !in->preset)
         note(a, "--prefetch has no effect: a fixed hit ratio names no expert");
+    if (ahead && ahead->from_outside && !ahead->needs_future && in->trace &&
+        in->trace->guess_count == 0)
+        note(a, "prefetch %s has no effect: the trace has no predictions (rows of kind p)",
+             ahead->name);
+}
+
+/* Where the machine does not let the profile have its way. */
+static void say_what_differs(const struct sim_inputs *in, const struct args *a)
+{
+    const struct device *d = in->scenario.device;
+    bool gpu = false, efficient = false;
+    for (size_t i = 0; i < d->compute_count; i++) {
+        gpu |= strcmp(d->compute[i].name, "cpu") != 0;
+        efficient |= d->compute[i].efficiency.given;
+    }
+    if (in->profile->site == SITE_GPU && !gpu && !args_given(a, "unit"))
+        note(a, "profile %s computes on a GPU, %s has none: its %s computes", in->profile->name,
+             d->name, d->compute_count ? d->compute[0].name : "unit");
+    for (size_t i = 0; i < in->scenario.profile_count; i++)
+        if (strncmp(in->scenario.profile[i], "kernel_efficiency=", 18) == 0 && efficient)
+            note(a,
+                 "%s states what its kernels reach (efficiency): kernel_efficiency matters only "
+                 "where memory is slower than that",
+                 d->name);
 }
 
 static enum status load_inputs(struct sim_inputs *in, struct args *a, struct diag *dg)
 {
     struct pipeline_setup *s = &in->setup;
+    if (args_count(a, "draws") == 1)
+        return diag_set(dg, ST_USAGE, "--draws: one draw spans no interval; 0 is none, 2 or more");
     enum status st = scenario_load_model(&in->scenario, a, args_text(a, "model"), dg);
     if (st == ST_OK)
         st = load_profile(in, a, dg);
@@ -294,6 +322,8 @@ static enum status load_inputs(struct sim_inputs *in, struct args *a, struct dia
     s->prefetch_timed = args_count(a, "prefetch-when") == 1;
     if (st == ST_OK)
         say_what_is_idle(in, a);
+    if (st == ST_OK)
+        say_what_differs(in, a);
     s->drives = (enum array_layout)args_count(a, "drives");
     s->warmup = args_count(a, "warmup");
     s->requests = args_count(a, "requests");
@@ -350,7 +380,7 @@ static void add_row(struct report *r, const struct sim_inputs *in, const struct 
     report_number(r, per_token(x->compute_ns, x->tokens, 1e9));
     report_number(r, per_token(x->io_ns, x->tokens, 1e9));
     report_number(r, per_token(x->stall_ns, x->tokens, 1e9));
-    report_number(r, x->energy_pJ ? per_token(x->energy_pJ, x->tokens, 1e12) : 0.0 / 0.0);
+    report_number(r, x->energy_nJ ? per_token(x->energy_nJ, x->tokens, 1e9) : 0.0 / 0.0);
     report_count(r, x->peak_bytes);
     report_text(r, x->bound);
     report_text(r, hash[0]);
@@ -367,6 +397,15 @@ static void add_row(struct report *r, const struct sim_inputs *in, const struct 
         report_empty(r);
     else
         report_count(r, in->setup.prompt_tokens);
+}
+
+static void say_what_energy_lacks(const struct sim_inputs *in, struct args *a,
+                                  const struct pipeline_result *x)
+{
+    char lacks[ENERGY_MISSING_MAX];
+    if (x->energy_nJ && x->energy_missing)
+        note(a, "energy counts nothing for what %s does not state: %s", in->scenario.device->name,
+             energy_missing_text(lacks, x->energy_missing));
 }
 
 static enum status sim_command(struct args *a, struct diag *dg)
@@ -392,6 +431,7 @@ static enum status sim_command(struct args *a, struct diag *dg)
         else if (f.result.tokens < in.setup.tokens)
             note(a, "the trace has %" PRIu64 " decode tokens, fewer than asked for",
                  f.result.tokens);
+        say_what_energy_lacks(&in, a, &f.result);
         add_row(r, &in, &f);
         st = report_close(r, dg);
     } else {

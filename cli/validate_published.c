@@ -182,6 +182,8 @@ static enum status validate_published(struct args *a, struct diag *dg)
         .step = step,
         .step_self = &bar,
     };
+    if (q.draws == 1)
+        return diag_set(dg, ST_USAGE, "--draws: one draw spans no interval; 0 is none, 2 or more");
     const char *path = args_text(a, "data");
     if (!path)
         path = catalogue_dir(texts->text[4], CATALOGUE_PATH_MAX, "validate/data/published.csv");

@@ -143,10 +143,21 @@ static void scale_measured(struct value *beside, const struct value *beside_befo
     beside->source = "scaled with the bandwidth that --set gave";
 }
 
-static void scale_memory(struct memory *m, const struct memory *before)
+/* A peak beside a measured rate changes nothing, unless there was one to scale from. */
+static enum status scale_memory(struct memory *m, const struct memory *before, const char *path,
+                                struct diag *dg)
 {
+    bool alone = m->bandwidth.given && !before->bandwidth.given && before->measured_bandwidth.given;
+    char text[QUANTITY_TEXT_MAX];
+    if (alone && m->measured_bandwidth.amount == before->measured_bandwidth.amount)
+        return diag_set(dg, ST_USAGE,
+                        SOURCE " %s.bandwidth: the device states no peak, only what was measured, "
+                               "%s: set %s.measured_bandwidth",
+                        path, quantity_print(text, before->measured_bandwidth.amount, DIM_RATE),
+                        path);
     scale_measured(&m->measured_bandwidth, &before->measured_bandwidth, &before->bandwidth,
                    &m->bandwidth);
+    return ST_OK;
 }
 
 enum status device_override_values(struct device *d, const struct yaml_doc *doc,
@@ -170,11 +181,14 @@ enum status device_override_values(struct device *d, const struct yaml_doc *doc,
         if (st != ST_OK)
             return st;
     }
-    scale_memory(&d->dram, &dram);
+    enum status st = scale_memory(&d->dram, &dram, "dram", dg);
     for (size_t i = 0; i < d->storage_count; i++)
         scale_measured(&d->storage[i].hot_bandwidth, &storage[i].hot_bandwidth,
                        &storage[i].bandwidth, &d->storage[i].bandwidth);
-    for (size_t i = 0; i < d->compute_count; i++)
-        scale_memory(&d->compute[i].memory, &compute[i].memory);
-    return device_check_limits(d, doc, dg);
+    for (size_t i = 0; st == ST_OK && i < d->compute_count; i++) {
+        char path[48];
+        snprintf(path, sizeof path, "compute.%zu.memory", i);
+        st = scale_memory(&d->compute[i].memory, &compute[i].memory, path, dg);
+    }
+    return st == ST_OK ? device_check_limits(d, doc, dg) : st;
 }

@@ -11,6 +11,9 @@ for experiment in experiments/e[0-9]*.yaml; do
     name=$(basename "$experiment" | cut -d- -f1)
     [ -e "experiments/results/$name.csv" ] && draw "$experiment" --out "$out/$name.svg"
 done
+draw experiments/e05-prefetch-arbitrage.yaml --kind contour --where prefetch_when=ordered --levels 0.5,0.75,1,1.25 \
+    --out "$out/e05-gain.svg" \
+    --title "What reading ahead gives, against not doing it: below the line of 1 it costs, down to a third of the rate"
 draw plots/data/mrc-demo.csv --out "$out/mrc-demo.svg" \
     --title "The bundled trace: LRU needs about twice the cache of Belady for the same misses"
 draw plots/data/tornado-phone.csv --kind tornado --out "$out/tornado-phone.svg" \

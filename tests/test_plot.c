@@ -45,8 +45,7 @@ static char *draw(const char *arguments, const char *picture, size_t *bytes)
 
 static const char *const kinds[] = {
     "@ --x bandwidth --y rate --by policy,memory",
-    "@ --kind lines --x bandwidth --y rate --low low --high high --by policy --where 'memory=4 "
-    "GiB'",
+    "@ --x bandwidth --y rate --low low --high high --by policy --where 'memory=4 GiB'",
     "@ --kind bars --x bandwidth --y rate --by policy --where 'memory=8 GiB'",
     "@ --kind bars --x policy --y rate --where 'memory=8 GiB,bandwidth=1 GB/s'",
     "@ --kind contour --x bandwidth --y memory --z rate --levels 1.5,3 --where policy=lru",
@@ -140,6 +139,21 @@ static void texts_are_printed_as_they_are(void **state)
                      "'A_b ^c \"d\" \\n {f} `touch g` @h'",
                      "t.svg", &bytes);
     assert_non_null(strstr(svg, "A_b ^c \"d\" \\n {f} `touch g` @h"));
+    free(svg);
+}
+
+static void categories_are_printed_without_what_means_something_to_gnuplot(void **state)
+{
+    (void)state;
+    NEED_GNUPLOT();
+    char data[200], line[512];
+    snprintf(data, sizeof data, "%s", temp_path("names.csv"));
+    write_file(data, "how,rate\n\"5 % of `touch g`, 'b' \"\"c\"\" \\n\",1\nelse,2\n");
+    const char *out = temp_path("names.svg");
+    snprintf(line, sizeof line, "plot %s --kind bars --x how --y rate --out %s", data, out);
+    expect_holds(line, 0, NULL, "names.svg");
+    char *svg = read_whole(out, NULL);
+    assert_non_null(strstr(svg, "5 % of touch g, b c n"));
     free(svg);
 }
 
@@ -256,6 +270,7 @@ int main(void)
         cmocka_unit_test(a_name_that_ends_in_png_gives_a_png),
         cmocka_unit_test(curves_differ_without_colours),
         cmocka_unit_test(texts_are_printed_as_they_are),
+        cmocka_unit_test(categories_are_printed_without_what_means_something_to_gnuplot),
         cmocka_unit_test(an_experiment_says_how_it_is_drawn),
         cmocka_unit_test(every_committed_figure_is_drawn_from_committed_data),
         cmocka_unit_test(without_gnuplot_it_is_said_what_to_install),

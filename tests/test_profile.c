@@ -10,9 +10,10 @@
 #define CATALOGUE "sim/pipeline/profiles"
 
 static const char *const engines[] = {
-    "airllm",          "bigmoeonedge", "colibri",        "ds4",     "edge0",       "flash-moe",
-    "generic",         "kimi-k3-in-c", "llama.cpp-mmap", "memwall", "sglang-pack", "slotstream",
-    "turbo-fieldfare", "warp"};
+    "airllm",       "bigmoeonedge",     "colibri",         "ds4",
+    "edge0",        "flash-moe-anemll", "flash-moe",       "generic",
+    "kimi-k3-in-c", "llama.cpp-mmap",   "macos-mmap",      "memwall",
+    "sglang-pack",  "slotstream",       "turbo-fieldfare", "warp"};
 #define ENGINES (sizeof engines / sizeof *engines)
 
 static struct engine_profile *loaded(const char *name, const char *const *overrides, size_t count)
@@ -75,7 +76,7 @@ static void every_profile_of_the_catalogue_loads_and_says_where_each_value_is_fr
         assert_string_equal(p->name, names[i]);
         assert_true(strlen(p->title) > 0 && strlen(p->source) > 0);
         profile_each_value(p, check_source, &values);
-        assert_int_equal(values, 23);
+        assert_int_equal(values, 24);
         assert_non_null(cache_policy_find(p->policy));
         profile_free(p);
     }

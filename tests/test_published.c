@@ -64,6 +64,40 @@ static void bytes_beyond_any_machine_are_refused(void **state)
     refuses("X,decode_rate,1,tok/s,A," PHONE "serial,,1e300,,,des,", "bytes_per_token: bytes");
 }
 
+static void a_text_that_is_misspelt_is_refused_with_what_it_could_be(void **state)
+{
+    (void)state;
+    refuses("X,decode_rate,1,tok/s,A," PHONE "seriell,,,,,des,",
+            "overlap: one of serial, expert, layer, prefetch, unknown, not 'seriell'");
+    refuses("X,decode_rate,1,tok/s,D," PHONE "serial,,,,,des,", "grade: one of A, B, C, not 'D'");
+    static const struct {
+        const char *column, *text, *reason;
+    } wrong[] = {{"io_mode", "dierct", "io_mode: one of direct, page_cache"},
+                 {"flash_kind", "rand", "flash_kind: one of sequential, random"},
+                 {"cache_policy", "LRU globl", "cache_policy: one of none, OS page cache"},
+                 {"value_low,value_high", "2,1", "the lower one first"},
+                 {"value_low", "1", "both or neither"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct diag dg;
+        struct published p;
+        char text[256];
+        snprintf(text, sizeof text, "id,metric,value,unit,%s\nX,decode_rate,1,tok/s,%s\n",
+                 wrong[i].column, wrong[i].text);
+        write_file(temp_path("misspelt.csv"), text);
+        assert_int_equal(published_load(&p, temp_path("misspelt.csv"), &dg), ST_PARSE);
+        if (!strstr(dg.text, wrong[i].reason) || !strstr(dg.text, ":2: "))
+            fail_msg("%s", dg.text);
+    }
+}
+
+static void a_count_is_whole(void **state)
+{
+    (void)state;
+    refuses("X,decode_rate,1,tok/s,A,qwen3-30b-a3b,oneplus-15r,bigmoeonedge,q4_k_m,7.5,,"
+            "serial,,,,,des,",
+            "top_k: a whole number from 1 to 1e6, not '7.5'");
+}
+
 static void a_rule_that_is_unknown_is_refused(void **state)
 {
     (void)state;
@@ -85,7 +119,7 @@ static void more_experts_a_token_than_the_model_has_are_refused_with_the_line(vo
     (void)state;
     refuses("X,decode_rate,1,tok/s,A,qwen3-30b-a3b,oneplus-15r,bigmoeonedge,q4_k_m,0,,serial,"
             ",,,,des,",
-            "top_k: a count from 1");
+            "top_k: a whole number from 1");
     struct run r = run_file("X,decode_rate,1,tok/s,A,qwen3-30b-a3b,oneplus-15r,bigmoeonedge,q4_k_m,"
                             "129,,serial,,,,,des,");
     assert_int_equal(r.exit_code, 1);
@@ -354,7 +388,7 @@ static void a_fitted_row_counts_in_no_quantile(void **state)
 
 /* ---- the targets over the bundled rows ---- */
 
-static void grade_a_medians_stay_within_their_targets(void **state)
+static void grade_a_medians_of_two_dozen_rows_stay_within_their_targets(void **state)
 {
     (void)state;
     static const double most[PUBLISHED_CLASSES] = {0.30, 0.15, 0.08};
@@ -373,6 +407,7 @@ static void grade_a_medians_stay_within_their_targets(void **state)
             print_message("%s: %.1f %% over %zu rows\n", published_class_names[s.lines[i].class_of],
                           100 * s.lines[i].absolute_median, s.lines[i].rows);
             seen++;
+            assert_true(s.lines[i].rows >= 24);
             assert_true(s.lines[i].absolute_median <= most[s.lines[i].class_of]);
         }
     assert_int_equal(seen, PUBLISHED_CLASSES);
@@ -411,6 +446,8 @@ int main(void)
         cmocka_unit_test(a_time_is_above_zero_and_at_most_a_day),
         cmocka_unit_test(a_figure_is_above_zero_unless_it_is_a_hit_ratio),
         cmocka_unit_test(bytes_beyond_any_machine_are_refused),
+        cmocka_unit_test(a_text_that_is_misspelt_is_refused_with_what_it_could_be),
+        cmocka_unit_test(a_count_is_whole),
         cmocka_unit_test(a_rule_that_is_unknown_is_refused),
         cmocka_unit_test(more_experts_a_token_than_the_model_has_are_refused_with_the_line),
         cmocka_unit_test(one_row_of_one_engine_is_singular),
@@ -426,7 +463,7 @@ int main(void)
         cmocka_unit_test(equal_weights_give_the_usual_median),
         cmocka_unit_test(every_engine_weighs_the_same_whatever_it_published),
         cmocka_unit_test(a_fitted_row_counts_in_no_quantile),
-        cmocka_unit_test(grade_a_medians_stay_within_their_targets),
+        cmocka_unit_test(grade_a_medians_of_two_dozen_rows_stay_within_their_targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,11 @@
 #include "validate/published.h"
 
 #include "base/csv.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +26,8 @@ enum range {
     RATE,
     COUNT,
     COUNT_OR_NONE,
+    MEAN, /* of counts: may have a fraction */
+    MEAN_OR_NONE,
     DRAFT,
     TOKENS
 };
@@ -31,6 +35,7 @@ enum range {
 struct limits {
     double least, most;
     const char *text;
+    bool whole;
 };
 static const struct limits limits[] = {
     [ANY] = {0, DBL_MAX, "a number from 0"},
@@ -40,10 +45,12 @@ static const struct limits limits[] = {
     [BYTES] = {0, 1e15, "bytes from 0 to 1e15"},
     [EXPERT_BYTES] = {0, 1e12, "bytes from 0 to 1e12"},
     [RATE] = {1, 1e15, "bytes a second from 1 to 1e15"},
-    [COUNT] = {1, 1e6, "a count from 1 to 1e6"},
-    [COUNT_OR_NONE] = {0, 1e6, "a count from 0 to 1e6"},
-    [DRAFT] = {0, 64, "a count from 0 to 64"},
-    [TOKENS] = {0, 1e7, "tokens from 0 to 1e7"},
+    [COUNT] = {1, 1e6, "a whole number from 1 to 1e6", true},
+    [COUNT_OR_NONE] = {0, 1e6, "a whole number from 0 to 1e6", true},
+    [MEAN] = {1, 1e6, "a number from 1 to 1e6"},
+    [MEAN_OR_NONE] = {0, 1e6, "a number from 0 to 1e6"},
+    [DRAFT] = {0, 64, "a whole number from 0 to 64", true},
+    [TOKENS] = {0, 1e7, "whole tokens from 0 to 1e7", true},
 };
 
 /* The lowest class that may read a column; PUBLISHED_CLASSES: none may. */
@@ -93,10 +100,10 @@ static const struct field fields[] = {
     NUMBER(expert_bytes, "expert_bytes", PUBLISHED_BLIND, EXPERT_BYTES),
     NUMBER(dense_bytes, "resident_dense_bytes", PUBLISHED_BLIND, BYTES),
     NUMBER(flash_Bps, "flash_Bps", PUBLISHED_CLASSES, RATE),
-    NUMBER(flash_lanes, "flash_lanes", PUBLISHED_BLIND, COUNT),
+    NUMBER(flash_lanes, "flash_lanes", PUBLISHED_BLIND, MEAN),
     NUMBER(dram_bytes, "dram_total_bytes", PUBLISHED_BLIND, BYTES),
     NUMBER(cache_bytes, "cache_bytes", PUBLISHED_BLIND, BYTES),
-    NUMBER(cache_experts, "cache_experts_per_layer", PUBLISHED_BLIND, COUNT_OR_NONE),
+    NUMBER(cache_experts, "cache_experts_per_layer", PUBLISHED_BLIND, MEAN_OR_NONE),
     NUMBER(draft, "draft", PUBLISHED_BLIND, DRAFT),
     NUMBER(acceptance, "acceptance", PUBLISHED_BLIND, RATIO),
     NUMBER(hit_ratio, "hit_ratio", PUBLISHED_HITS, RATIO),
@@ -106,6 +113,7 @@ static const struct field fields[] = {
     NUMBER(io_s, "io_s_per_token", PUBLISHED_GIVEN, SECONDS_OR_NONE),
     NUMBER(prefill_tokens, "prefill_tokens", PUBLISHED_BLIND, TOKENS),
     NUMBER(context_tokens, "context_tokens", PUBLISHED_BLIND, TOKENS),
+    NUMBER(gen_tokens, "gen_tokens", PUBLISHED_BLIND, COUNT),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -138,7 +146,9 @@ static enum status take_field(struct reading *r, struct published_row *row, size
     }
     struct published_number n = {0};
     const struct limits *l = &limits[fields[i].range];
-    if (f.length > 0 && (!csv_double(f, &n.value) || n.value < l->least || n.value > l->most))
+    bool fits = f.length == 0 || (csv_double(f, &n.value) && n.value >= l->least &&
+                                  n.value <= l->most && (!l->whole || n.value == floor(n.value)));
+    if (!fits)
         return diag_set(dg, ST_PARSE, "%s:%zu: %s: %s, not '%.*s'", r->path, row->line,
                         fields[i].column, l->text, (int)f.length, f.text);
     n.given = f.length > 0;
@@ -146,16 +156,56 @@ static enum status take_field(struct reading *r, struct published_row *row, size
     return ST_OK;
 }
 
-/* "" where the file has no such column. */
-static const char *const rules[] = {"",      "des",    "replay", "identity",
-                                    "bound", "fitted", "trend",  NULL};
+/* What texts of a column may say; every one may be empty. */
+struct choices {
+    const char *column;
+    size_t offset;
+    const char *const *names;
+};
+static const char *const rules[] = {"des", "replay", "identity", "bound", "fitted", "trend", NULL};
+static const char *const overlaps[] = {"serial", "expert", "layer", "prefetch", "unknown", NULL};
+static const char *const paths[] = {"direct", "page_cache", "buffered", "mmap", NULL};
+static const char *const flash_kinds[] = {"sequential", "random", "curve", "engine", NULL};
+static const char *const grades[] = {"A", "B", "C", NULL};
+static const char *const policies[] = {"none",
+                                       "OS page cache",
+                                       "LRU global",
+                                       "LRU per layer",
+                                       "LRU per layer + pin",
+                                       "LRU Metal buffers",
+                                       "LFRU",
+                                       "LFU-decay",
+                                       "SLRU",
+                                       "CLOCK global",
+                                       "Belady",
+                                       "hot-list then recency",
+                                       "frequency-weighted VRAM cache over page cache",
+                                       NULL};
+static const struct choices choices[] = {
+    {"rule", offsetof(struct published_row, rule), rules},
+    {"overlap", offsetof(struct published_row, overlap), overlaps},
+    {"io_mode", offsetof(struct published_row, io_mode), paths},
+    {"flash_kind", offsetof(struct published_row, flash_kind), flash_kinds},
+    {"cache_policy", offsetof(struct published_row, cache_policy), policies},
+    {"grade", offsetof(struct published_row, grade), grades},
+};
 
-static bool is_rule(const char *text)
+static enum status check_choices(const char *path, const struct published_row *row, struct diag *dg)
 {
-    size_t i = 0;
-    while (rules[i] && strcmp(rules[i], text) != 0)
-        i++;
-    return rules[i] != NULL;
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        char list[400] = "";
+        const char *text;
+        memcpy(&text, (const char *)row + choices[i].offset, sizeof text);
+        bool known = !*text;
+        for (const char *const *n = choices[i].names; *n && !known; n++) {
+            known = strcmp(*n, text) == 0;
+            text_list(list, sizeof list, ", ", "%s", *n);
+        }
+        if (!known)
+            return diag_set(dg, ST_PARSE, "%s:%zu: %s: one of %s, not '%s'", path, row->line,
+                            choices[i].column, list, text);
+    }
+    return ST_OK;
 }
 
 /* What columns say together. Only a hit ratio can be 0 and measured. */
@@ -169,10 +219,11 @@ static enum status check(const struct reading *r, const struct published_row *ro
         return diag_set(dg, ST_PARSE, "%s:%zu: value: a %s above 0", path, row->line, row->metric);
     if (hits && row->value.value > 1)
         return diag_set(dg, ST_PARSE, "%s:%zu: value: a hit_ratio of 0 to 1", path, row->line);
-    if (!is_rule(row->rule))
+    if (row->value_low.given != row->value_high.given ||
+        row->value_low.value > row->value_high.value)
         return diag_set(dg, ST_PARSE,
-                        "%s:%zu: rule: des, replay, identity, bound, fitted or trend, not '%s'",
-                        path, row->line, row->rule);
+                        "%s:%zu: value_low, value_high: both or neither, the lower one first", path,
+                        row->line);
     if (row->experts.given && row->top_k.value > row->experts.value)
         return diag_set(dg, ST_PARSE, "%s:%zu: top_k: at most the %.0f experts_per_layer, not %g",
                         path, row->line, row->experts.value, row->top_k.value);
@@ -201,7 +252,8 @@ static enum status take_row(void *self, size_t line, const struct csv_field *f, 
             return st;
     }
     out->count++;
-    return check(r, row, dg);
+    enum status st = check(r, row, dg);
+    return st == ST_OK ? check_choices(out->path, row, dg) : st;
 }
 
 enum status published_load(struct published *out, const char *path, struct diag *dg)

@@ -45,6 +45,7 @@ struct published_row {
     struct published_number hit_ratio, bytes_per_token, recall;
     struct published_number compute_s, io_s;
     struct published_number prefill_tokens, context_tokens;
+    struct published_number gen_tokens; /* all that the run decoded, counted from its first */
 };
 
 struct published {

@@ -105,7 +105,9 @@ static const struct path_name paths[] = {{"direct", IO_DIRECT, "generic"},
 static enum status change_path(struct published_run *r, const struct path_name *path,
                                const struct published_folders *f, struct diag *dg)
 {
-    enum status st = profile_load(&r->path, path->profile, f->profiles, NULL, 0, dg);
+    bool mac = path->io == IO_MMAP && r->device->class_of == DEVICE_MAC;
+    const char *costs = mac ? "macos-mmap" : path->profile;
+    enum status st = profile_load(&r->path, costs, f->profiles, NULL, 0, dg);
     if (st != ST_OK)
         return st;
     r->profile->io = path->io;
@@ -113,8 +115,13 @@ static enum status change_path(struct published_run *r, const struct path_name *
     r->profile->readahead = r->path->readahead;
     r->profile->fault = r->path->fault;
     r->profile->fault_bytes = r->path->fault_bytes;
-    if (path->io == IO_MMAP)
+    if (path->io == IO_MMAP) { /* a fault has no system calls, and all weights are mapped alike */
         r->profile->policy = r->path->policy;
+        r->profile->submit = r->path->submit;
+        r->profile->complete = r->path->complete;
+        r->profile->wake_busy = r->path->wake_busy;
+        r->profile->dense = r->path->dense;
+    }
     return ST_OK;
 }
 
@@ -306,6 +313,11 @@ static enum status set_routing(struct published_run *r, const struct published_r
         return ST_OK;
     }
     s->warmup = prefill ? 0 : warm_tokens(r);
+    if (s->warmup > 0 && row->gen_tokens.given) { /* as it was, from the engine's first token */
+        s->warmup = 0;
+        s->tokens = whole(row->gen_tokens);
+        s->prompt_tokens = whole(row->prefill_tokens);
+    }
     return load_preset(r, f, dg);
 }
 

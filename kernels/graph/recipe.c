@@ -5,17 +5,17 @@
 
 static const struct recipe recipes[] = {
     {"qwen3moe", "ffn_norm.weight", ROPE_NEOX, NORM_HEAD, GATING_SOFTMAX, true, ACTIVATION_SWIGLU,
-     false},
+     false, false},
     {"llama", "ffn_norm.weight", ROPE_ADJACENT, NORM_NONE, GATING_SOFTMAX, true, ACTIVATION_SWIGLU,
-     false},
+     false, false},
     {"qwen2moe", "ffn_norm.weight", ROPE_NEOX, NORM_NONE, GATING_SOFTMAX, false, ACTIVATION_SWIGLU,
-     false},
+     false, false},
     {"olmoe", "ffn_norm.weight", ROPE_NEOX, NORM_ALL, GATING_SOFTMAX, false, ACTIVATION_SWIGLU,
-     false},
+     false, false},
     {"gpt-oss", "post_attention_norm.weight", ROPE_NEOX, NORM_NONE, GATING_SOFTMAX_CHOSEN, true,
-     ACTIVATION_SWIGLU_CLAMPED, false},
+     ACTIVATION_SWIGLU_CLAMPED, false, true},
     {"deepseek2", "ffn_norm.weight", ROPE_ADJACENT, NORM_NONE, GATING_SOFTMAX, false,
-     ACTIVATION_SWIGLU, true},
+     ACTIVATION_SWIGLU, true, false},
 };
 
 enum status recipe_find(const struct recipe **out, const struct gguf *g, struct diag *dg)

@@ -78,7 +78,7 @@ void accounts_add_token(struct run *r, uint64_t now)
     out->lookups += t.lookups;
     out->hits += t.hits;
     out->late_hits += t.late_hits;
-    out->energy_pJ += r->pass_energy_pJ;
+    out->energy_nJ += r->pass_energy_pJ / 1000;
     if (r->setup.token)
         r->setup.token(r->setup.token_self, &t);
 }

@@ -6,6 +6,37 @@
 
 #include <assert.h>
 
+/* A read ahead waits for its moment, if the profile has one; a cache that leaves no time asks at once. */
+static bool wait_for_moment(struct run *r, const struct load *l)
+{
+    if (l->level == 0 || r->setup.prefetch_timed || run_amount(&r->profile->prefetch_lead, 0) == 0)
+        return false;
+    assert(r->ahead_count < r->experts && "one prediction names no expert twice");
+    r->ahead[r->ahead_count++] = *l;
+    return true;
+}
+
+static void start_ahead(struct evq *q, void *self)
+{
+    (void)q;
+    struct run *r = self;
+    for (uint32_t i = 0; i < r->ahead_count && r->failure == ST_OK; i++)
+        r->failure = loader_load(r->loader, &r->ahead[i]);
+    r->ahead_count = 0;
+}
+
+void choices_schedule_ahead(struct run *r)
+{
+    if (r->ahead_count == 0)
+        return;
+    uint64_t lead = r->profile->prefetch_lead.amount;
+    uint64_t whole = unit_expected_ns(r->unit, &r->kernels.fixed);
+    uint64_t wait = whole > lead ? whole - lead : 0;
+    enum status st = evq_at(r->q, evq_now_ns(r->q) + wait, start_ahead, r);
+    assert(st == ST_OK && "run_start() reserved the event");
+    (void)st;
+}
+
 static void execute(struct run *r, const struct decision *d, size_t count)
 {
     for (size_t i = 0; i < count && r->failure == ST_OK; i++) {
@@ -20,7 +51,8 @@ static void execute(struct run *r, const struct decision *d, size_t count)
                              d[i].class_of == COMMAND_PREFETCH ? TIMELINE_PREFETCH : TIMELINE_READ,
                          .landed = r->setup.prefetch_timed ? choices_feed_idle : NULL,
                          .self = r};
-        r->failure = loader_load(r->loader, &l);
+        if (!wait_for_moment(r, &l))
+            r->failure = loader_load(r->loader, &l);
     }
 }
 
@@ -145,6 +177,7 @@ void choices_decide(struct run *r)
 {
     size_t n, count;
     const uint16_t *ids = routing_batch(r->routing, r->layer, &n);
+    start_ahead(r->q, r); /* whose moment has not come: the kernel was shorter than expected */
     if (!r->decide) {
         decide_fixed(r);
         return;

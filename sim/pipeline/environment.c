@@ -6,9 +6,11 @@
 #include "sim/pipeline/run_state.h"
 
 #include "base/fixed.h"
+#include "base/text.h"
 #include "models/state.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static void mark(void *self, const struct ledger_event *e)
@@ -16,6 +18,8 @@ static void mark(void *self, const struct ledger_event *e)
     struct run *r = self;
     timeline_mark(r->setup.timeline, e->when_ns, ledger_event_name(e->kind));
     r->result->pressure_events += e->kind != LEDGER_PRESSURE;
+    if (e->kind == LEDGER_KILLED || e->kind == LEDGER_REFUSED)
+        r->lacking = e->bytes;
 }
 
 /* The expert cache gives whole experts, down to what one batch needs; the page cache gives what is asked. */
@@ -42,10 +46,30 @@ static void open_application(struct evq *q, void *self)
     if (!ledger_pressure(&r->ledger, evq_now_ns(q), p->bytes)) {
         r->failure = ST_NO_MEMORY;
         r->killed_ns = evq_now_ns(q);
+        r->asked_bytes = p->bytes;
         return;
     }
     if (r->page_cache)
         page_cache_resize(r->page_cache, ledger_page_cache_room(&r->ledger));
+}
+
+enum status environment_refuse(const struct run *r, struct diag *dg)
+{
+    char a[QUANTITY_TEXT_MAX], b[QUANTITY_TEXT_MAX], holders[200] = "", who[80];
+    for (int i = 0; i < LEDGER_ACCOUNTS; i++) {
+        uint64_t held = ledger_held(&r->ledger, (enum ledger_account)i);
+        if (held > 0)
+            text_list(holders, sizeof holders, ", ", "%s %s",
+                      ledger_account_name((enum ledger_account)i),
+                      quantity_round(a, held, DIM_SIZE));
+    }
+    snprintf(who, sizeof who, "%s%s", r->asked_bytes ? "pressure of " : "the state of the sequence",
+             r->asked_bytes ? quantity_round(b, r->asked_bytes, DIM_SIZE) : "");
+    return diag_set(
+        dg, ST_MISFIT,
+        "out of memory %.3f s into the run: %s lacks %s when the caches have given what "
+        "they can; held: %s",
+        (double)r->killed_ns / 1e9, who, quantity_round(a, r->lacking, DIM_SIZE), holders);
 }
 
 static void book(struct run *r, enum ledger_account account, uint64_t bytes)
@@ -133,6 +157,7 @@ void environment_end_pass(struct run *r)
     grow_state(r);
     if (r->pass.phase == PHASE_DECODE && e.form != ENERGY_UNKNOWN)
         r->pass_energy_pJ = e.total_pJ;
+    r->result->energy_missing |= e.missing;
     timeline_counter(r->setup.timeline, r->cache_track, now,
                      r->decide ? decide_used_bytes(r->decide) : 0);
     if (!r->warm)

@@ -225,6 +225,7 @@ static void run_fixed(struct run *r)
     r->kernels.fixed.fixed_ns +=
         resumed + unstall(r); /* streamed dense weights are waited for, too */
     r->waited = false;
+    choices_schedule_ahead(r);
     unit_run(r->unit, &r->kernels.fixed, routed, r);
 }
 

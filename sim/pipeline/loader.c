@@ -12,11 +12,14 @@ enum { LEVELS = 2, NO_JOB = UINT32_MAX };
 struct job {
     struct load load;
     uint64_t piece_bytes, left; /* left: bytes not yet taken by a lane */
+    uint64_t fault_bytes; /* of a mapping: what one fault brings; a piece is a chain of them */
     uint32_t in_flight, pass;
     uint64_t asked_ns;
-    uint32_t next;  /* in its queue, or in the free list */
-    uint32_t after; /* next load of the same slot */
-    bool queued, cached;
+    uint64_t after_ahead; /* loads ahead that must have landed before this one is taken */
+    uint32_t next;        /* in its queue, or in the free list */
+    uint32_t after;       /* next load of the same slot */
+    uint32_t queue;
+    bool queued, cached, ahead;
 };
 
 struct lane {
@@ -35,9 +38,10 @@ struct loader {
     uint32_t *slot_first, *slot_last; /* by slot: its loads in order, the first one is active */
     struct lane *lane;
     uint32_t copy_class, link_class;
-    uint64_t given_free_ns; /* when the given-rate server is free */
-    uint64_t issued_ns;     /* when the caller has issued all that it was given */
-    uint32_t misses;        /* of the mapping, less its hits */
+    uint64_t given_free_ns;             /* when the given-rate server is free */
+    uint64_t ahead_asked, ahead_landed; /* experts asked for as prefetch, so far */
+    uint64_t issued_ns;                 /* when the caller has issued all that it was given */
+    uint32_t misses;                    /* of the mapping, less its hits */
     struct timeline *timeline;
     uint32_t present; /* loads that have not landed */
     uint32_t timeline_lane, experts, pass;
@@ -117,34 +121,42 @@ static void after(struct loader *l, uint64_t ns, evq_fn *fn, void *self)
 
 static void enqueue(struct loader *l, uint32_t j)
 {
-    uint32_t level = l->job[j].load.level;
+    uint32_t queue = l->job[j].queue;
     l->job[j].queued = true;
     l->job[j].next = NO_JOB;
-    if (l->tail[level] == NO_JOB)
-        l->head[level] = j;
+    if (l->tail[queue] == NO_JOB)
+        l->head[queue] = j;
     else
-        l->job[l->tail[level]].next = j;
-    l->tail[level] = j;
+        l->job[l->tail[queue]].next = j;
+    l->tail[queue] = j;
 }
 
 static void unlink_job(struct loader *l, uint32_t j)
 {
-    uint32_t level = l->job[j].load.level;
-    uint32_t *at = &l->head[level], before = NO_JOB;
+    uint32_t queue = l->job[j].queue;
+    uint32_t *at = &l->head[queue], before = NO_JOB;
     while (*at != j) {
         before = *at;
         at = &l->job[*at].next;
     }
     *at = l->job[j].next;
-    if (l->tail[level] == j)
-        l->tail[level] = before;
+    if (l->tail[queue] == j)
+        l->tail[queue] = before;
     l->job[j].queued = false;
+}
+
+/* What is taken next: demand first, unless it must wait for what was read ahead. */
+static uint32_t next_job(const struct loader *l)
+{
+    uint32_t demand = l->head[0];
+    return demand != NO_JOB && l->job[demand].after_ahead <= l->ahead_landed ? demand : l->head[1];
 }
 
 /* ---- pieces ---- */
 
 static void take_next(struct lane *lane);
 static void start_job(struct loader *l, uint32_t j);
+static void wake_lanes(struct loader *l);
 
 static void record(const struct loader *l, const struct job *job)
 {
@@ -166,6 +178,7 @@ static void job_landed(struct loader *l, uint32_t j)
     if (l->timeline)
         record(l, &l->job[j]);
     l->present--;
+    l->ahead_landed += l->job[j].ahead;
     struct load load = l->job[j].load;
     uint32_t next = l->job[j].after;
     if (load.level == 0)
@@ -181,6 +194,8 @@ static void job_landed(struct loader *l, uint32_t j)
     }
     if (load.landed)
         load.landed(l->q, load.self);
+    if (l->setup.await_ahead && !l->setup.given_Bps)
+        wake_lanes(l); /* there may be demand that waited for this */
 }
 
 static void piece_over(struct lane *lane)
@@ -263,6 +278,21 @@ static void read_done(struct evq *q, void *self)
     after(l, delay, noticed, lane);
 }
 
+/* A thread that faults through its piece waits for each of the chain's reads in turn; simulated is one read that
+ * takes as long. */
+static uint64_t chain_ns(const struct lane *lane)
+{
+    const struct loader_setup *s = &lane->loader->setup;
+    const struct job *job = &lane->loader->job[lane->job];
+    if (job->cached || job->fault_bytes == 0 || job->fault_bytes >= lane->bytes)
+        return 0;
+    uint64_t n = (lane->bytes + job->fault_bytes - 1) / job->fault_bytes;
+    uint64_t apart = n * storage_closed_burst_ns(s->storage, 1, job->fault_bytes, 1) +
+                     (n - 1) * (s->submit_ns + s->complete_ns);
+    uint64_t whole = storage_closed_burst_ns(s->storage, 1, lane->bytes, 1);
+    return apart > whole ? apart - whole : 0;
+}
+
 static void submit(struct evq *q, void *self)
 {
     (void)q;
@@ -277,6 +307,7 @@ static void submit(struct evq *q, void *self)
     struct drive_read r = {.bytes = lane->bytes,
                            .place = ((uint64_t)job->load.key << 20) + (job->left >> 12),
                            .level = job->load.level,
+                           .extra_ns = chain_ns(lane),
                            .done = read_done,
                            .self = lane};
     enum status st = array_submit(l->setup.array, &r);
@@ -296,7 +327,7 @@ static uint64_t alone_ns(const struct lane *lane, bool first)
     if (cached)
         return ns;
     ns += s->complete_ns + (s->shares_cores && !s->caller_issues ? s->wake_busy_ns : 0);
-    return ns + storage_closed_burst_ns(s->storage, 1, lane->bytes, 1);
+    return ns + storage_closed_burst_ns(s->storage, 1, lane->bytes, 1) + chain_ns(lane);
 }
 
 /* Until a piece that is taken now has been issued. The caller issues one after another, and computes only then;
@@ -319,7 +350,7 @@ static void take_next(struct lane *lane)
 {
     struct loader *l = lane->loader;
     const struct loader_setup *s = &l->setup;
-    uint32_t j = l->head[0] != NO_JOB ? l->head[0] : l->head[1];
+    uint32_t j = next_job(l);
     bool was_idle = lane->idle;
     lane->idle = j == NO_JOB;
     if (lane->idle)
@@ -338,7 +369,7 @@ static void take_next(struct lane *lane)
 
 static void wake_lanes(struct loader *l)
 {
-    for (uint32_t i = 0; i < l->setup.lanes && (l->head[0] != NO_JOB || l->head[1] != NO_JOB); i++)
+    for (uint32_t i = 0; i < l->setup.lanes && next_job(l) != NO_JOB; i++)
         if (l->lane[i].idle)
             take_next(&l->lane[i]);
 }
@@ -365,6 +396,9 @@ static void count_mapping(struct loader *l, struct job *job)
     uint64_t most = l->setup.fault_bytes;
     if (l->misses > LOADER_MISSES_MANY && most && most < job->piece_bytes)
         job->piece_bytes = most;
+    job->fault_bytes = job->piece_bytes;
+    if (job->piece_bytes < LOADER_CHAIN_BYTES)
+        job->piece_bytes *= LOADER_CHAIN_BYTES / job->piece_bytes;
 }
 
 /* The active load of its slot begins: pieces become available to the lanes. */
@@ -410,7 +444,13 @@ enum status loader_load(struct loader *l, const struct load *load)
         return ST_MISFIT;
     l->free_job = l->job[j].next;
     l->present++;
+    bool ahead = load->level > 0 && load->slot != SLOT_NONE;
+    bool await = l->setup.await_ahead && !l->setup.given_Bps;
+    l->ahead_asked += ahead;
     l->job[j] = (struct job){.load = *load,
+                             .ahead = ahead,
+                             .queue = load->level,
+                             .after_ahead = await && load->level == 0 ? l->ahead_asked : 0,
                              .piece_bytes = piece_bytes(&l->setup, load),
                              .left = load->bytes,
                              .pass = l->pass,
@@ -466,6 +506,8 @@ static void promote(struct loader *l, uint32_t j)
         unlink_job(l, j);
     job->load.level = 0;
     meter_rise(&l->demand, evq_now_ns(l->q), 1);
+    if (!l->setup.await_ahead || l->setup.given_Bps)
+        job->queue = 0;
     if (queued)
         enqueue(l, j);
 }

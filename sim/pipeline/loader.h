@@ -25,6 +25,8 @@ struct loader;
  * MMAP_LOTSAMISS and do_sync_mmap_readahead). Here whole loads are counted, not pages. */
 #define LOADER_MISSES_MANY 100u
 #define LOADER_MISSES_MAX  1000u
+/* Faults of one thread that bring less than this each are simulated as chains of it. */
+#define LOADER_CHAIN_BYTES (128u << 10)
 
 struct loader_setup {
     struct array *array; /* the drives; NULL if given_Bps is set */
@@ -48,6 +50,8 @@ struct loader_setup {
     uint64_t link_Bps, link_sync_ns;
     const struct storage *storage; /* the first drive: for serial_ns */
     bool shares_cores;
+    /* Experts read ahead are awaited as one: demand asked for after them starts when they have all landed. */
+    bool await_ahead;
     /* The thread that computes issues reads, one after another: no thread is woken for them, kernels wait until
      * all are issued, and what lands under a kernel is seen at its end. */
     bool caller_issues;
@@ -76,8 +80,8 @@ struct load {
 MUST_CHECK enum status loader_load(struct loader *l, const struct load *load);
 /* True while a load of `slot` has not landed. */
 bool loader_pending(const struct loader *l, uint32_t slot);
-/* Somebody waits for `slot`, which is pending: its loads go before prefetches from now on, and
- * landed(q, self) is called when the last of them is there. */
+/* Somebody waits for `slot`, which is pending: its loads go before prefetches from now on (unless those are
+ * awaited as one), and landed(q, self) is called when the last of them is there. */
 void loader_await(struct loader *l, uint32_t slot, evq_fn *landed, void *self);
 
 /* No load waits or is under way. */

@@ -104,7 +104,8 @@ struct pipeline_result {
     struct decide_counts counts;       /* whole run */
     uint64_t cache_bytes, peak_bytes;  /* peak: all of the memory ledger */
     uint64_t page_cache_bytes;
-    uint64_t energy_pJ;          /* of the decode */
+    uint64_t energy_nJ;          /* of the decode */
+    unsigned energy_missing;     /* enum energy_input: what counts as nothing in it */
     uint64_t end_ns;             /* of the last pass; reads in advance may go on after it */
     uint64_t lower_ns, upper_ns; /* roofline bound and serial sum of the same bytes, per run */
     uint64_t stale_guesses;      /* of a timed prefetcher, dropped */

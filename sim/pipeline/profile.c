@@ -68,6 +68,7 @@ static const struct yaml_field profile_fields[] = {
     FLAG(overlap_shared_expert, "shared expert and hits run while reads do"),
     FLAG(embed_streamed, "embedding and head are re-read every token"),
     FLAG(expand_experts, "experts are expanded to 16 bits before use"),
+    FLAG(await_prefetch, "reads ahead are awaited as one before misses are asked for"),
     TEXT(policy, "cache policy"),
     CHOICE(scope, scope_names, "global or layer"),
     CHOICE(evict, evict_names, "before or after"),
@@ -75,6 +76,7 @@ static const struct yaml_field profile_fields[] = {
     COUNT(prefetch_distance, 1, "layers ahead"),
     COUNT(prefetch_experts, 0, "from one prediction; 0: as many as a token chooses"),
     TIME(predict, "kernel time that one prediction of gate or heads takes"),
+    TIME(prefetch_lead, "from the begin of reads ahead to the router's choice; 0: at once"),
     COUNT(lanes, 1, "reads in flight"),
     COUNT(pieces, 1, "reads an expert takes"),
     SIZE(request_max, "largest request; 0: none"),
@@ -96,6 +98,14 @@ static const struct yaml_field profile_fields[] = {
     RATIO(copy_rate, 0, "share of the link that copies reach"),
     TIME(copy_sync, "launch and synchronisation of one copy"),
     {.key = NULL}};
+
+bool profile_is_key(const char *text, size_t length)
+{
+    const struct yaml_field *f = profile_fields;
+    while (f->key && (strlen(f->key) != length || memcmp(f->key, text, length) != 0))
+        f++;
+    return f->key != NULL;
+}
 
 /* ---- the catalogue ---- */
 

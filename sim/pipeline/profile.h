@@ -48,6 +48,7 @@ struct engine_profile {
         overlap_shared_expert; /* shared expert and hits are computed while reads run, even if serial */
     bool embed_streamed;       /* embedding and head are re-read every token too */
     bool expand_experts; /* experts are expanded to 16 bits before use (bytes cross DRAM again) */
+    bool await_prefetch; /* reads ahead are awaited as one before a layer's misses are asked for */
 
     /* decisions, unless the command line says otherwise */
     const char *policy;             /* a cache policy */
@@ -57,6 +58,8 @@ struct engine_profile {
     struct value prefetch_distance; /* layers ahead */
     struct value prefetch_experts;  /* from one prediction; 0: as many as a token chooses */
     struct value predict; /* what running a later router early takes from the kernels, a layer */
+    /* Reads ahead begin so long before the layer's router has spoken; 0: as soon as they are guessed. */
+    struct value prefetch_lead;
 
     struct value lanes;       /* reads in flight */
     struct value pieces;      /* reads an expert takes */
@@ -96,6 +99,9 @@ MUST_CHECK enum status profile_load(struct engine_profile **out, const char *pro
                                     const char *catalogue, const char *const *overrides,
                                     size_t override_count, struct diag *dg);
 void profile_free(struct engine_profile *p); /* NULL is fine */
+
+/* True if the first `length` bytes of `text` are a key of the format. */
+bool profile_is_key(const char *text, size_t length);
 
 /* The catalogue's names in byte order; texts and array live in `arena`. */
 MUST_CHECK enum status profile_names(struct arena *arena, const char *catalogue,

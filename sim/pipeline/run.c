@@ -74,10 +74,8 @@ enum status pipeline_run(struct pipeline_result *out, const struct pipeline_setu
             st = diag_set(dg, ST_MISFIT,
                           "prefetches pile up faster than the drive reads: lower the prefetch "
                           "budget");
-        else if (r.killed_ns)
-            st = diag_set(dg, ST_MISFIT,
-                          "out of memory %.3f s into the run: nothing is left that could give way",
-                          (double)r.killed_ns / 1e9);
+        else if (r.lacking)
+            st = environment_refuse(&r, dg);
         else if (r.failure != ST_OK)
             st = diag_no_memory(dg);
         else if (!r.over)

@@ -162,6 +162,7 @@ static enum status start_loader(struct run *r, struct diag *dg)
         .copies = run_amount(&p->copies, 0),
         .storage = r->setup.device->storage,
         .shares_cores = p->loader_shares_cores,
+        .await_ahead = p->await_prefetch,
         .caller_issues = p->issuer == ISSUER_CALLER,
         .open_ns = run_amount(&p->open, 0),
         .submit_ns = run_amount(&p->submit, 0) + (p->io == IO_MMAP ? run_amount(&p->fault, 0) : 0),

@@ -2,6 +2,8 @@
  * do the rest. */
 #include "sim/pipeline/run_state.h"
 
+#include "base/fixed.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,10 +33,11 @@ static enum status find_shape(struct run *r, struct diag *dg)
     r->slot_of = calloc((size_t)layers * r->experts, sizeof *r->slot_of);
     r->choice = calloc(r->experts, sizeof *r->choice);
     r->choice_of = calloc(r->experts, sizeof *r->choice_of);
+    r->ahead = calloc(r->experts, sizeof *r->ahead);
     r->guessed = calloc(r->experts, sizeof *r->guessed);
     r->layer_late = calloc(layers, sizeof *r->layer_late);
     if (!r->layer_late || !r->layer_bytes || !r->expert_bytes || !r->slot_of || !r->choice ||
-        !r->choice_of || !r->guessed)
+        !r->choice_of || !r->ahead || !r->guessed)
         return diag_no_memory(dg);
     for (uint32_t l = 0; l < layers; l++) {
         r->expert_bytes[l] = t ? t->layer[l].expert_bytes : m->layers[l].expert_bytes;
@@ -44,6 +47,21 @@ static enum status find_shape(struct run *r, struct diag *dg)
 }
 
 /* ---- decisions ---- */
+
+/* A generated prompt chunk must fit the budget whatever it unites. */
+static uint64_t chunk_tokens(const struct run *r)
+{
+    uint64_t chunk = run_amount(&r->profile->chunk, RUN_CHUNK);
+    if (!run_keeps_cache(r) || r->setup.evict == EVICT_AFTER)
+        return chunk;
+    uint64_t share =
+        r->placement.cache / (r->setup.scope == SCOPE_LAYER ? r->model->layer_count : 1);
+    uint64_t fit = share / (r->top_k * model_expert_bytes_max(r->model));
+    uint64_t all = r->experts * model_expert_bytes_max(r->model);
+    if (share >= all || fit >= chunk)
+        return chunk;
+    return fit ? fit : 1;
+}
 
 static enum status start_decisions(struct run *r, struct diag *dg)
 {
@@ -82,23 +100,12 @@ static enum status start_decisions(struct run *r, struct diag *dg)
         if (st == ST_OK && r->feed->batch_bytes_max > batch_max)
             batch_max = r->feed->batch_bytes_max;
     }
-    r->cache_least = decide_minimum_bytes(&d, batch_max);
+    /* A cache that shrinks while it runs still holds what a chunk of the prompt unites. */
+    uint64_t chunk = chunk_tokens(r);
+    chunk = (chunk < s->prompt_tokens ? chunk : s->prompt_tokens) * r->top_k;
+    chunk = (chunk < r->experts ? chunk : r->experts) * model_expert_bytes_max(r->model);
+    r->cache_least = decide_minimum_bytes(&d, s->trace ? batch_max : fixed_max(batch_max, chunk));
     return st == ST_OK ? decide_new(&r->decide, &d, batch_max, dg) : st;
-}
-
-/* A generated prompt chunk must fit the budget whatever it unites. */
-static uint64_t chunk_tokens(const struct run *r)
-{
-    uint64_t chunk = run_amount(&r->profile->chunk, RUN_CHUNK);
-    if (!run_keeps_cache(r) || r->setup.evict == EVICT_AFTER)
-        return chunk;
-    uint64_t share =
-        r->placement.cache / (r->setup.scope == SCOPE_LAYER ? r->model->layer_count : 1);
-    uint64_t fit = share / (r->top_k * model_expert_bytes_max(r->model));
-    uint64_t all = r->experts * model_expert_bytes_max(r->model);
-    if (share >= all || fit >= chunk)
-        return chunk;
-    return fit ? fit : 1;
 }
 
 static enum status start_routing(struct run *r, struct diag *dg)
@@ -210,6 +217,8 @@ enum status run_start(struct run *r, struct diag *dg)
         st = start_routing(r, dg);
     if (st != ST_OK)
         return st;
+    if (st == ST_OK && evq_reserve(r->q, 2) != ST_OK) /* reads ahead of this layer and the next */
+        st = diag_no_memory(dg);
     if (st == ST_OK && r->setup.prefetch_timed)
         st = timed_init(&r->timed, 4 * r->experts, dg);
     if (st == ST_OK)
@@ -242,6 +251,7 @@ void run_stop(struct run *r)
     free(r->slot_of);
     free(r->choice);
     free(r->choice_of);
+    free(r->ahead);
     free(r->guessed);
     free(r->token_ns);
     free(r->flash_read);

@@ -59,6 +59,9 @@ struct run {
     struct decide *decide; /* NULL with a fixed hit ratio */
     struct pcg fixed_chance;
     uint32_t *slot_of; /* by key: the slot its last command gave it */
+    /* Reads ahead that wait for their moment in the layer they are for, if the profile has a prefetch_lead. */
+    struct load *ahead; /* `experts` of them */
+    uint32_t ahead_count;
     struct timed_queue timed;
     uint64_t *layer_late; /* late hits by layer */
     enum overlap overlap;
@@ -88,8 +91,9 @@ struct run {
     struct ledger ledger;
     uint64_t cache_least; /* bytes the expert cache cannot go below */
     size_t pressure_next;
-    uint64_t killed_ns;
-    bool warm; /* the device has a heat model */
+    uint64_t killed_ns, lacking; /* when the memory ran out, and by how many bytes */
+    uint64_t asked_bytes;        /* by the application that it ran out for; 0: by state */
+    bool warm;                   /* the device has a heat model */
     struct heat heat;
     uint64_t *flash_read; /* by storage, in the present pass */
     uint64_t energy_ops, energy_bytes, energy_busy_ns, energy_read; /* at the start of the pass */
@@ -130,6 +134,8 @@ MUST_CHECK enum status run_start_resources(struct run *r, struct diag *dg);
 /* environment.c */
 MUST_CHECK enum status environment_start(struct run *r, struct diag *dg);
 void environment_end_pass(struct run *r);
+/* ST_MISFIT: who asked, what was lacking and who holds the memory. */
+MUST_CHECK enum status environment_refuse(const struct run *r, struct diag *dg);
 
 /* accounts.c */
 void accounts_begin_pass(struct run *r);
@@ -146,6 +152,8 @@ struct kernel kernels_head(const struct run *r);
  * the next guess of a timed prefetcher (`self` is the run). */
 void choices_decide(struct run *r);
 void choices_feed_idle(struct evq *q, void *self);
+/* The fixed kernel of a layer begins: schedules the reads ahead that waited for it. */
+void choices_schedule_ahead(struct run *r);
 
 /* layer.c */
 /* Begins the pass that run->pass describes; run_pass_over() is called at its end. */

@@ -136,6 +136,12 @@ uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k)
     return (memory > compute ? memory : compute) + k->calls * u->setup.call_ns + k->fixed_ns;
 }
 
+uint64_t unit_expected_ns(const struct unit *u, const struct kernel *k)
+{
+    uint64_t estimate = unit_estimate_ns(u, k);
+    return u->setup.given_ns ? fixed_mul_div(u->setup.given_ns, estimate, u->share_ns) : estimate;
+}
+
 static void after(struct unit *u, uint64_t ns, evq_fn *fn)
 {
     enum status st = evq_at(u->q, evq_now_ns(u->q) + ns, fn, u);
@@ -204,7 +210,7 @@ void unit_run(struct unit *u, const struct kernel *k, evq_fn *done, void *self)
     u->totals.bytes += k->bytes;
     u->totals.ops_ns += time_for(k->ops, full_rate(u, k));
     if (u->setup.given_ns) {
-        uint64_t share = fixed_mul_div(u->setup.given_ns, unit_estimate_ns(u, k), u->share_ns);
+        uint64_t share = unit_expected_ns(u, k);
         u->totals.serial_ns += share;
         after(u, share, finish);
         return;

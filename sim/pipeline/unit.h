@@ -59,6 +59,8 @@ void unit_charge(struct unit *u, uint64_t cpu_ns);
 void unit_hold(struct unit *u, uint64_t until_ns, const char *operation);
 /* Closed-form time of a kernel that has the memory to itself. */
 uint64_t unit_estimate_ns(const struct unit *u, const struct kernel *k);
+/* What unit_run() takes for it if nothing interferes: that, or its share of what is given. */
+uint64_t unit_expected_ns(const struct unit *u, const struct kernel *k);
 
 struct unit_totals {
     uint64_t busy_ns;
