@@ -133,7 +133,7 @@ static enum status report_command(struct args *a, struct diag *dg)
         st = write_page(&r, &p, dg);
     plot_table_free(&r.table);
     experiment_free(r.experiment);
-    if (st == ST_OK)
+    if (st == ST_OK && strcmp(r.out, "-") != 0)
         say("%s", r.out);
     return st;
 }
