@@ -51,6 +51,8 @@ FLAGS_neon   := -march=armv8.2-a+dotprod+fp16
 LIB_SRC := $(filter-out $(FOREIGN),$(sort $(foreach d,$(FOLDERS),$(wildcard $(d)/*.c))))
 # gcc spends most of its time on these files following variables for the debugger; clang has no such flag.
 LANE_QUIET := $(if $(findstring clang,$(CC)),,-fno-var-tracking)
+# Checks of addresses as calls: inlined into these files they took gcc minutes a file.
+LANE_QUIET += $(if $(findstring clang,$(CC)),,$(if $(findstring =address,$(OPTIMISE)),--param asan-instrumentation-with-call-threshold=0))
 # Kernels written once over the sixteen lanes of lanes_ISA.h, and compiled for each instruction set.
 LANE_SRC := $(sort $(wildcard kernels/isa/lanes/*.c))
 LANE_ISAS := $(foreach i,$(ISAS),$(if $(wildcard kernels/isa/lanes_$(i).h),$(i)))
@@ -73,7 +75,7 @@ NEED := $(if $(filter $(SELF_SETUP),$(MAKECMDGOALS)),setup)
 # One short line a step; `make V=1` shows the commands.
 run = $(if $(V),,@echo '  $(1)' >&2; )
 
-.PHONY: all check asan ubsan lint same-bytes aarch64 setup demo plots cluster bench install clean help
+.PHONY: all check asan ubsan lint same-bytes aarch64 setup demo plots check-browser cluster bench install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -183,9 +185,18 @@ bench: memwall
 	./memwall bench sim
 	./memwall bench sweep
 
+## studies: run every experiment again and say which committed results changed (experiments/rerun.sh writes them)
+.PHONY: studies
+studies: memwall
+	experiments/rerun.sh --check
+
 ## plots: draw every committed figure anew from committed results
 plots: memwall
 	plots/figures.sh
+
+## check-browser: open pages of memwall report in headless Chromium (installs it)
+check-browser: memwall
+	tests/check-browser
 
 ## cluster: run the shards of a sweep under Slurm and GNU parallel on this host (installs both; needs root)
 cluster: memwall

@@ -53,3 +53,12 @@ double stats_kendall_tau(const double *x, const double *y, size_t n)
         return 0;
     return (double)concordant / (sqrt((double)untied_x) * sqrt((double)untied_y));
 }
+
+double stats_trimmed_mean(double *x, size_t n, double cut)
+{
+    size_t out = (size_t)((double)n * cut);
+    if (n == 0 || 2 * out >= n)
+        return stats_median(x, n);
+    stats_median(x, n); /* sorts */
+    return stats_mean(x + out, n - 2 * out);
+}

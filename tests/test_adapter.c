@@ -5,6 +5,7 @@
 #include "base/stats.h"
 #include "kernels/graph/adapter.h"
 #include "models/gguf_write.h"
+#include "tests/allocations.h"
 #include "tests/engine_rig.h"
 #include "tests/lora_rig.h"
 
@@ -210,6 +211,28 @@ static void what_does_not_fit_is_refused_by_name(void **state)
     graph_weights_free(w);
 }
 
+static void an_allocation_that_fails_is_said_and_leaves_nothing_behind(void **state)
+{
+    const char *path = temp_path("lora.gguf");
+    struct graph_weights *w;
+    (void)state;
+    NEED_SHARED();
+    NEED_ALLOCATIONS();
+    lora_write(path, GOLDEN "mixtral-f16.gguf", lora_pick_all, 2, 2.0f, 0.05f, 3);
+    assert_ok(graph_weights_load(&w, GOLDEN "mixtral-f16.gguf", NULL, NULL, &dg));
+    enum status st = ST_NO_MEMORY;
+    for (size_t n = 1; st != ST_OK; n++) {
+        struct adapters *a = NULL;
+        allocations_fail_at(n);
+        st = adapters_load(&a, w, (const char *const[]){path}, 1, &dg);
+        allocations_fail_at(0);
+        assert_true(st == ST_OK || st == ST_NO_MEMORY);
+        adapters_free(a);
+    }
+    graph_weights_free(w);
+    remove(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +240,7 @@ int main(void)
         cmocka_unit_test(adapters_on_experts_alone_and_on_the_absorbed_matrix_alone_take_effect),
         cmocka_unit_test(what_is_removed_leaves_the_base_as_it_was),
         cmocka_unit_test(what_does_not_fit_is_refused_by_name),
+        cmocka_unit_test(an_allocation_that_fails_is_said_and_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

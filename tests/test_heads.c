@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "kernels/heads/heads_fit.h"
+#include "tests/allocations.h"
 #include "tests/cli_expect.h"
 
 #include <math.h>
@@ -246,6 +247,35 @@ static void truncated_altered_and_foreign_files_are_refused(void **state)
     free(good);
 }
 
+/* Small windows, so that a regression takes milliseconds. */
+static void an_allocation_that_fails_is_said_and_leaves_nothing_behind(void **state)
+{
+    char path[300];
+    struct recording few;
+    (void)state;
+    NEED_SHARED();
+    NEED_ALLOCATIONS();
+    snprintf(path, sizeof path, "%s", temp_path("memory.heads"));
+    few = recording;
+    few.window = 8;
+    few.tokens = 40;
+    enum status st = ST_NO_MEMORY;
+    for (size_t n = 1; st != ST_OK; n += 1 + n / 8) {
+        struct heads *h = NULL, *again = NULL;
+        allocations_fail_at(n);
+        st = heads_fit(&h, &few, engine_compute(engine), 0.1, NULL, NULL, &dg);
+        if (st == ST_OK)
+            st = heads_save(h, path, &dg);
+        if (st == ST_OK)
+            st = heads_load(&again, path, engine_weights(engine), &dg);
+        allocations_fail_at(0);
+        bool said = st == ST_NO_MEMORY || strstr(dg.text, "Cannot allocate memory");
+        assert_true(st == ST_OK || said);
+        heads_free(h);
+        heads_free(again);
+    }
+}
+
 /* ---- a wrong guess costs time ---- */
 
 static uint64_t greedy(struct heads *h, uint32_t *out, size_t n)
@@ -364,6 +394,7 @@ int main(void)
         cmocka_unit_test(a_text_of_few_windows_is_refused),
         cmocka_unit_test(heads_are_read_back_as_they_were_written),
         cmocka_unit_test(truncated_altered_and_foreign_files_are_refused),
+        cmocka_unit_test(an_allocation_that_fails_is_said_and_leaves_nothing_behind),
         cmocka_unit_test(tokens_are_the_same_with_good_heads_with_garbage_and_without),
         cmocka_unit_test(the_command_trains_and_tells_the_recall_of_each_layer),
         cmocka_unit_test(a_run_takes_heads_and_refuses_those_of_another_distance),

@@ -45,8 +45,7 @@ static char *draw(const char *arguments, const char *picture, size_t *bytes)
 
 static const char *const kinds[] = {
     "@ --x bandwidth --y rate --by policy,memory",
-    "@ --kind lines --x bandwidth --y rate --low low --high high --by policy --where 'memory=4 "
-    "GiB'",
+    "@ --x bandwidth --y rate --low low --high high --by policy --where 'memory=4 GiB'",
     "@ --kind bars --x bandwidth --y rate --by policy --where 'memory=8 GiB'",
     "@ --kind bars --x policy --y rate --where 'memory=8 GiB,bandwidth=1 GB/s'",
     "@ --kind contour --x bandwidth --y memory --z rate --levels 1.5,3 --where policy=lru",

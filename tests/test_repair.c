@@ -9,11 +9,13 @@
 #include "kernels/heads/low_rank_fit.h"
 #include "kernels/heads/passage.h"
 #include "kernels/heads/repair.h"
+#include "tests/allocations.h"
 #include "tests/cli_expect.h"
 #include "tests/engine_rig.h"
 
 #include <gsl/gsl_linalg.h>
 #include <math.h>
+#include <unistd.h>
 
 #define GOLDEN SHARED "golden/"
 #define TINY   SHARED "tiny/"
@@ -376,6 +378,29 @@ static void a_repair_brings_predictions_of_held_out_text_closer_to_the_full_mode
     free(with_weighted);
 }
 
+static void an_allocation_that_fails_is_said_and_leaves_no_file(void **state)
+{
+    const char *path = temp_path("memory.gguf");
+    (void)state;
+    NEED_SHARED();
+    NEED_ALLOCATIONS();
+    struct engine *e = open_model(GOLDEN "mixtral-q4_k_m.gguf", NULL);
+    struct repair_setup s = {.base = engine_weights(e),
+                             .full = GOLDEN "mixtral-f16.gguf",
+                             .rank = 1,
+                             .compute = engine_compute(e)};
+    enum status st = ST_NO_MEMORY;
+    for (size_t n = 1; st != ST_OK; n += 1 + n / 4) {
+        allocations_fail_at(n);
+        st = repair_write(&s, path, &dg);
+        allocations_fail_at(0);
+        bool said = st == ST_NO_MEMORY || strstr(dg.text, "Cannot allocate memory");
+        assert_true(st == ST_OK || said);
+        assert_int_equal(access(path, F_OK) == 0, st == ST_OK);
+    }
+    engine_close(e);
+}
+
 static void models_that_do_not_belong_together_are_refused(void **state)
 {
     const char *path = temp_path("none.gguf");
@@ -426,6 +451,7 @@ int main(void)
         cmocka_unit_test(errors_of_a_model_fall_with_the_rank),
         cmocka_unit_test(at_its_full_rank_base_and_adapter_are_the_full_matrix),
         cmocka_unit_test(a_repair_brings_predictions_of_held_out_text_closer_to_the_full_models),
+        cmocka_unit_test(an_allocation_that_fails_is_said_and_leaves_no_file),
         cmocka_unit_test(models_that_do_not_belong_together_are_refused),
         cmocka_unit_test(the_command_tells_the_errors_of_each_tensor),
     };

@@ -5,6 +5,9 @@
 
 #include <stdlib.h>
 
+/* Means, since a run is a sum of tokens; strays of other programs are left out. */
+#define TOKENS_CUT 0.025
+
 enum part { DENSE, EXPERT, SHARED, HEAD, WALL, PARTS };
 
 struct timing {
@@ -52,10 +55,10 @@ static enum status run_twice(struct engine *e, struct timing *t, size_t tokens, 
 static void summarise(struct engine_costs *out, struct timing *t)
 {
     *out = (struct engine_costs){.tokens = t->count};
-    out->dense_ns = stats_median(t->sample[DENSE], t->count);
-    out->expert_ns = stats_median(t->sample[EXPERT], t->count);
-    out->shared_ns = stats_median(t->sample[SHARED], t->count);
-    out->head_ns = stats_median(t->sample[HEAD], t->count);
+    out->dense_ns = stats_trimmed_mean(t->sample[DENSE], t->count, TOKENS_CUT);
+    out->expert_ns = stats_trimmed_mean(t->sample[EXPERT], t->count, TOKENS_CUT);
+    out->shared_ns = stats_trimmed_mean(t->sample[SHARED], t->count, TOKENS_CUT);
+    out->head_ns = stats_trimmed_mean(t->sample[HEAD], t->count, TOKENS_CUT);
     if (t->count > 0) {
         out->reads = (double)t->reads / (double)t->count;
         out->stalls = (double)t->stalls / (double)t->count;

@@ -7,7 +7,7 @@
 
 struct engine_costs {
     double
-        dense_ns; /* of a token: all that is neither experts, shared expert, head nor waiting; median */
+        dense_ns; /* of a token: all that is neither experts, shared expert, head nor waiting; trimmed mean */
     double expert_ns; /* routed experts, all layers */
     double shared_ns, head_ns;
     double reads, stalls; /* of a token, mean */

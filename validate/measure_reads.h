@@ -13,7 +13,7 @@
 struct read_burst {
     uint32_t experts, reads;      /* reads: pieces of all experts */
     uint64_t bytes, device_bytes; /* payload of all; the same in whole blocks */
-    double ns, low_ns, high_ns;   /* median, 10th and 90th percentile */
+    double ns, low_ns, high_ns;   /* trimmed mean, 10th and 90th percentile */
 };
 
 struct read_costs {

@@ -110,6 +110,7 @@ static enum status read_scaling(struct keys *k, struct graph_numbers *n)
         n->rope.original = yarn ? (uint64_t)original : 0;
         n->rope.beta_fast = fast;
         n->rope.beta_slow = slow;
+        n->rope.unrounded = k->w->recipe->yarn_unrounded;
     }
     return st;
 }

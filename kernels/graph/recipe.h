@@ -50,8 +50,9 @@ struct recipe {
     bool
         normalised; /* weights of the chosen add up to 1; unless expert_weights_norm says otherwise */
     enum expert_activation activation;
-    bool latent;   /* MLA */
-    unsigned must; /* of enum must */
+    bool latent;         /* MLA */
+    bool yarn_unrounded; /* YaRN blends between fractional pairs, as the model's reference does */
+    unsigned must;       /* of enum must */
 };
 
 /* gpt-oss: alpha and limit of its clamped SwiGLU (its reference implementation, torch/model.py). */

@@ -4,6 +4,7 @@
 #include "kernels/heads/low_rank_fit.h"
 #include "kernels/heads/repair_inside.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* What came of one expert, or of the one matrix of a dense tensor. */
@@ -82,17 +83,22 @@ static void round_factor(float *x, size_t n, bool f32)
         x[i] = half_to_float(half_of_float(x[i]));
 }
 
+static double squares(const struct tensor_work *w, const float *matrix, const float *weight,
+                      float *row)
+{
+    const struct repair_row *r = &w->item->row;
+    return low_rank_left(matrix, NULL, NULL, r->rows, r->cols, weight, 0, w->s->compute->isa, row);
+}
+
 static struct repair_error measure(const struct tensor_work *w, const struct scratch *t,
                                    const float *down, const float *up, const float *weight)
 {
-    const struct repair_row *row = &w->item->row;
-    const struct isa *isa = w->s->compute->isa;
+    const struct repair_row *r = &w->item->row;
     return (struct repair_error){
-        .whole = low_rank_left(t->full, NULL, NULL, row->rows, row->cols, weight, 0, isa, t->row),
-        .before =
-            low_rank_left(t->difference, NULL, NULL, row->rows, row->cols, weight, 0, isa, t->row),
-        .after = low_rank_left(t->difference, down, up, row->rows, row->cols, weight, row->rank,
-                               isa, t->row),
+        .whole = squares(w, t->full, weight, t->row),
+        .before = squares(w, t->difference, weight, t->row),
+        .after = low_rank_left(t->difference, down, up, r->rows, r->cols, weight, r->rank,
+                               w->s->compute->isa, t->row),
     };
 }
 
@@ -105,6 +111,9 @@ static enum status fit_expert(const struct tensor_work *w, size_t expert, struct
     enum status st = read_difference(w, expert, t, &o->dg);
     if (st != ST_OK)
         return st;
+    if (!isfinite(squares(w, t->difference, NULL, t->row)))
+        return diag_set(&o->dg, ST_RANGE, "tensor '%s' holds numbers that are not finite",
+                        row->name);
     const float *weight = weights_of(w, expert, t->weight);
     st = low_rank_fit(down, up, t->difference, row->rows, row->cols, weight, row->rank,
                       w->s->compute->isa, &o->dg);

@@ -13,8 +13,12 @@ void rope_frequencies(float *frequency, size_t dims, const struct rope_scaling *
 {
     double low = 0, high = 0;
     if (s->original) {
-        low = fmax(0, floor(pair_of_turns(s, dims, s->beta_fast)));
-        high = fmin((double)dims - 1, ceil(pair_of_turns(s, dims, s->beta_slow)));
+        low = pair_of_turns(s, dims, s->beta_fast);
+        high = pair_of_turns(s, dims, s->beta_slow);
+        if (!s->unrounded) {
+            low = fmax(0, floor(low));
+            high = fmin((double)dims - 1, ceil(high));
+        }
     }
     for (size_t i = 0; i < dims / 2; i++) {
         double plain = pow(s->base, -2.0 * (double)i / (double)dims);

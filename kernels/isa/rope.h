@@ -7,15 +7,18 @@
 #ifndef KERNELS_ISA_ROPE_H
 #define KERNELS_ISA_ROPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct rope_scaling {
-    double base;           /* 10000, 1000000 ... */
-    double factor;         /* context / original context; 1: none */
-    uint64_t original;     /* training context in tokens; 0: linear scaling by factor, no YaRN */
-    double beta_fast;      /* turns within `original` above which a frequency stays, usually 32 */
-    double beta_slow;      /* and below which it is divided by factor, usually 1 */
+    double base;       /* 10000, 1000000 ... */
+    double factor;     /* context / original context; 1: none */
+    uint64_t original; /* training context in tokens; 0: linear scaling by factor, no YaRN */
+    double beta_fast;  /* turns within `original` above which a frequency stays, usually 32 */
+    double beta_slow;  /* and below which it is divided by factor, usually 1 */
+    bool
+        unrounded; /* the pairs between which YaRN blends are not rounded to whole ones (gpt-oss) */
     const float *divisors; /* one a pair, applied to every frequency first, or NULL */
 };
 
