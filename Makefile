@@ -75,7 +75,7 @@ NEED := $(if $(filter $(SELF_SETUP),$(MAKECMDGOALS)),setup)
 # One short line a step; `make V=1` shows the commands.
 run = $(if $(V),,@echo '  $(1)' >&2; )
 
-.PHONY: all check asan ubsan lint same-bytes aarch64 setup demo plots cluster bench install clean help
+.PHONY: all check asan ubsan lint same-bytes aarch64 setup demo plots check-browser cluster bench install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -185,9 +185,18 @@ bench: memwall
 	./memwall bench sim
 	./memwall bench sweep
 
+## studies: run every experiment again and say which committed results changed (experiments/rerun.sh writes them)
+.PHONY: studies
+studies: memwall
+	experiments/rerun.sh --check
+
 ## plots: draw every committed figure anew from committed results
 plots: memwall
 	plots/figures.sh
+
+## check-browser: open pages of memwall report in headless Chromium (installs it)
+check-browser: memwall
+	tests/check-browser
 
 ## cluster: run the shards of a sweep under Slurm and GNU parallel on this host (installs both; needs root)
 cluster: memwall

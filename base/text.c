@@ -33,3 +33,9 @@ void text_list(char *out, size_t size, const char *separator, const char *format
     text_list_v(out, size, separator, format, args);
     va_end(args);
 }
+
+bool text_ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}

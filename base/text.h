@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Adds to the NUL-terminated text in out[size]. */
@@ -14,5 +15,7 @@ void text_list(char *out, size_t size, const char *separator, const char *format
     PRINTF_LIKE(4, 5);
 void text_list_v(char *out, size_t size, const char *separator, const char *format, va_list args)
     PRINTF_LIKE(4, 0);
+
+bool text_ends_with(const char *text, const char *end);
 
 #endif

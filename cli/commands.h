@@ -10,6 +10,7 @@ extern const struct command command_replay;
 extern const struct command command_sim;
 extern const struct command command_sweep;
 extern const struct command command_plot;
+extern const struct command command_report;
 extern const struct command command_trace_info;
 extern const struct command command_trace_convert;
 extern const struct command command_trace_generate;

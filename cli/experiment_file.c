@@ -2,6 +2,7 @@
 #include "cli/experiment_file.h"
 
 #include "base/nearest.h"
+#include "base/text.h"
 #include "cli/capture.h"
 #include "cli/commands.h"
 #include "cli/report.h"
@@ -49,12 +50,6 @@ static void option_name(char name[OPTION_NAME_MAX], const char *key)
         *c = *c == '_' ? '-' : *c;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /* Options that write files or print something else than the row. */
 static bool is_of_one_run(const char *name)
 {
@@ -63,7 +58,7 @@ static bool is_of_one_run(const char *name)
     for (const char *const *n = names; *n; n++)
         if (strcmp(*n, name) == 0)
             return true;
-    return ends_with(name, "-out");
+    return text_ends_with(name, "-out");
 }
 
 static const struct option *find_option(const struct command *c, const char *name)
@@ -279,6 +274,43 @@ static enum status run_point(void *worker, const struct edit *edit, size_t count
     if (st == ST_OK || st == ST_MISFIT || st == ST_RANGE || st == ST_UNSUPPORTED)
         return st;
     return say_where(w, edit, count, st == ST_USAGE ? ST_PARSE : st, dg);
+}
+
+/* ---- what a point and a result are made of ---- */
+
+bool experiment_takes(const struct option *o)
+{
+    return !is_of_one_run(o->name);
+}
+
+enum status experiment_point_args(struct args **out, struct arena *words,
+                                  const struct experiment *e, uint64_t i, struct diag *dg)
+{
+    struct worker w = {.experiment = e, .method = method_of(e->method), .arena = *words};
+    size_t most = experiment_edits_max(e), count = 0;
+    struct edit *edit = arena_alloc(&w.arena, (most + 1) * sizeof *edit);
+    char **word = arena_alloc(&w.arena, (most + 4) * sizeof *word);
+    enum status st = edit && word ? ST_OK : diag_no_memory(dg);
+    if (st == ST_OK)
+        count = command_line(&w, edit, experiment_edits(e, i, edit), word);
+    for (size_t k = 0; st == ST_OK && k < count; k++)
+        st = word[k] ? ST_OK : diag_no_memory(dg);
+    *words = w.arena;
+    return st == ST_OK ? args_parse(out, experiment_command(e), (int)count, word, dg) : st;
+}
+
+const struct command *experiment_command_of(bool (*has)(const void *self, const char *column),
+                                            const void *self)
+{
+    for (size_t m = 0; m < METHODS; m++) {
+        const struct command *c = methods[m].command;
+        size_t found = 0;
+        while (found < c->column_count && has(self, c->columns[found].name))
+            found++;
+        if (found == c->column_count)
+            return c;
+    }
+    return NULL;
 }
 
 struct sweep_runner *experiment_runner(const struct experiment *e)

@@ -20,6 +20,7 @@ const struct command *const commands[] = {
     &command_sim,
     &command_sweep,
     &command_plot,
+    &command_report,
     &command_trace_info,
     &command_trace_convert,
     &command_trace_generate,

@@ -2,6 +2,7 @@
 #include "cli/plot_table.h"
 
 #include "base/csv.h"
+#include "base/infile.h"
 #include "base/nearest.h"
 #include "base/quantity.h"
 
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- cells ---- */
 
@@ -83,15 +85,20 @@ static enum status read_names(struct plot_table *t, struct diag *dg)
 {
     char *line = NULL;
     size_t room = 0;
-    FILE *f = fopen(t->path, "r");
-    if (!f)
-        return diag_errno(dg, t->path, "cannot be opened");
+    int fd;
+    enum status st = infile_open(&fd, t->path, INFILE_REGULAR, dg);
+    if (st != ST_OK)
+        return st;
+    FILE *f = fdopen(fd, "r");
+    if (!f) {
+        close(fd);
+        return diag_no_memory(dg);
+    }
     ssize_t n;
     do
         n = getline(&line, &room, f);
     while (n > 0 && (line[0] == '#' || line[0] == '\n'));
     fclose(f);
-    enum status st = ST_OK;
     char *rest = line;
     if (n <= 0)
         st = diag_set(dg, ST_PARSE, "%s: a CSV file with a header is expected", t->path);

@@ -37,7 +37,7 @@ static const struct yaml_field figure_fields[] = {
 };
 
 /* Keys with a meaning of their own; any other is an edit. */
-static const char *const reserved[] = {"question", "predict", "refuted_if", "finding",
+static const char *const reserved[] = {"question", "predict", "refuted_if", "finding", "refuted",
                                        "method",   "sweep",   "figure",     NULL};
 
 /* The file while it is read. */
@@ -315,6 +315,8 @@ static enum status read_all(struct reader *r, struct diag *dg)
         st = read_text(&e->refuted_if, r, "refuted_if", true, dg);
     if (st == ST_OK)
         st = read_text(&e->finding, r, "finding", false, dg);
+    if (st == ST_OK)
+        st = read_text(&e->refuted, r, "refuted", false, dg);
     if (st == ST_OK)
         st = read_method(r, dg);
     yaml_node figure = yaml_find(r->doc, root, "figure");

@@ -4,6 +4,7 @@
  *     predict:    Linear up to about 15 GB/s, then flat.
  *     refuted_if: decode rate at 20 GB/s is above 1.2 times the rate at 15 GB/s.
  *     finding:    Flash pays up to 15 GB/s            what came out: the title of the figure (optional)
+ *     refuted:    in part                             whether the prediction was (optional)
  *     method:     roofline | sim | replay | plan      the command that answers a point (roofline)
  *     model:      qwen3.5-397b-a17b                   options of that command, '_' for '-', and paths
  *     device:     iphone-17-pro                       of descriptions, as for --set
@@ -66,7 +67,7 @@ struct figure {
 
 struct experiment {
     struct arena arena; /* owns all texts and lists */
-    const char *origin, *question, *predict, *refuted_if, *finding, *method;
+    const char *origin, *question, *predict, *refuted_if, *finding, *refuted, *method;
     size_t edit_count, axis_count;
     const struct edit *edit;
     const struct axis *axis;

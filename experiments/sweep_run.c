@@ -286,18 +286,17 @@ void sweep_result_free(struct sweep_result *r)
     *r = (struct sweep_result){0};
 }
 
-void sweep_each_cell(const char *row, void (*cell)(void *self, size_t i, const char *text),
-                     void *self)
+void sweep_each_cell(char *row, void (*cell)(void *self, size_t i, const char *text), void *self)
 {
-    char *copy = strdup(row), *at = copy;
-    for (size_t i = 0; at; i++) {
-        char *end = strchr(at, SWEEP_CELL_END);
+    for (size_t i = 0; row; i++) {
+        char *end = strchr(row, SWEEP_CELL_END);
         if (end)
-            *end++ = 0;
-        cell(self, i, at);
-        at = end;
+            *end = 0;
+        cell(self, i, row);
+        if (end)
+            *end++ = SWEEP_CELL_END;
+        row = end;
     }
-    free(copy);
 }
 
 static void write_cell(void *stream, size_t i, const char *text)
@@ -307,7 +306,7 @@ static void write_cell(void *stream, size_t i, const char *text)
     csv_write_field(stream, text);
 }
 
-static void write_row(FILE *stream, const char *row)
+static void write_row(FILE *stream, char *row)
 {
     sweep_each_cell(row, write_cell, stream);
     fputc('\n', stream);

@@ -58,9 +58,8 @@ MUST_CHECK enum status sweep_save(struct sweep_result *r, const struct sweep_set
                                   const char *path, struct diag *dg);
 void sweep_result_free(struct sweep_result *r);
 
-/* Calls back for every cell of a row or header. */
-void sweep_each_cell(const char *row, void (*cell)(void *self, size_t i, const char *text),
-                     void *self);
+/* Calls back for every cell of a row or header, which is as before afterwards. */
+void sweep_each_cell(char *row, void (*cell)(void *self, size_t i, const char *text), void *self);
 
 /* All parts of one sweep, in any order, into the result of the whole. */
 MUST_CHECK enum status sweep_merge(const char *out, const char *const *part, size_t count,

@@ -1,6 +1,8 @@
 /* test_sweep.c -- experiments as files, and that a sweep's bytes depend on nothing but its experiment. */
 #include "experiments/experiment.h"
 #include "experiments/journal.h"
+#include "experiments/sweep_run.h"
+#include "tests/allocations.h"
 #include "tests/cli_expect.h"
 #include "tests/mutate.h"
 
@@ -353,6 +355,72 @@ static void a_damaged_experiment_is_read_or_refused(void **state)
     }
 }
 
+static char *const one_cell[] = {(char *)"1"};
+
+static enum status open_nothing(void **worker, const void *self, struct diag *dg)
+{
+    (void)self, (void)dg;
+    *worker = NULL;
+    return ST_OK;
+}
+
+static void close_nothing(void *worker)
+{
+    (void)worker;
+}
+
+static enum status answer_one(void *worker, const struct edit *edit, size_t count,
+                              char *const **cell, const char **note, struct diag *dg)
+{
+    (void)worker, (void)edit, (void)count, (void)dg;
+    *cell = one_cell;
+    *note = "";
+    return ST_OK;
+}
+
+/* Loads and runs it all in memory; any allocation that fails is the sweep's failure and nothing stays behind. */
+static enum status load_and_run(const char *path, struct diag *dg)
+{
+    static const char *const methods[] = {"sim", NULL}, *const column[] = {"x"};
+    const struct experiment_rules rules = {methods, take_any_key, NULL};
+    const struct sweep_runner runner = {column, 1, open_nothing, close_nothing, answer_one, NULL};
+    struct experiment *e;
+    struct sweep_result result;
+    enum status st = experiment_load(&e, path, &rules, NULL, 0, dg);
+    if (st != ST_OK)
+        return st;
+    struct sweep_setup s = {.experiment = e, .runner = &runner, .shard = 1, .shards = 1, .jobs = 1};
+    st = sweep_run(&result, &s, dg);
+    if (st == ST_OK) {
+        assert_int_equal(result.count, 9);
+        sweep_result_free(&result);
+    }
+    experiment_free(e);
+    return st;
+}
+
+static void a_sweep_survives_that_any_allocation_fails(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    char path[200];
+    struct diag dg;
+    snprintf(path, sizeof path, "%s", experiment("a.yaml", small_grid));
+    assert_ok(load_and_run(path, &dg));
+    size_t before = allocations_alive(), failures = 0;
+    for (size_t n = 1; n < 5000; n++) {
+        size_t first = allocations_count();
+        allocations_fail_at(n);
+        enum status st = load_and_run(path, &dg);
+        allocations_fail_at(0);
+        failures += st != ST_OK;
+        assert_int_equal(allocations_alive(), before);
+        if (allocations_count() - first < n)
+            break;
+    }
+    assert_true(failures > 50);
+}
+
 static enum status count_row(void *self, uint64_t point, const char *cells, struct diag *dg)
 {
     (void)dg;
@@ -445,6 +513,7 @@ int main(void)
         cmocka_unit_test(misuse_is_refused),
         cmocka_unit_test(parts_that_are_not_the_whole_do_not_merge),
         cmocka_unit_test(a_damaged_experiment_is_read_or_refused),
+        cmocka_unit_test(a_sweep_survives_that_any_allocation_fails),
         cmocka_unit_test(a_damaged_journal_gives_back_whole_rows_only),
         cmocka_unit_test(ten_thousand_points_of_the_roofline_take_less_than_five_seconds),
     };
