@@ -435,9 +435,8 @@ static enum status open_engine(struct run *r, struct engine_setup *s, struct dia
     if (*note)
         say("%s", note);
     if (graph_chunk(engine_graph(r->engine)) < s->chunk)
-        say("the cache holds the experts of %zu tokens at a time: the prompt goes through in "
-            "chunks "
-            "of that many",
+        say("there is room for %zu tokens at a time: the prompt goes through in chunks of that "
+            "many",
             graph_chunk(engine_graph(r->engine)));
     return follow_route(r, dg);
 }

@@ -98,8 +98,12 @@ bool scale_value(double *out, struct scale *s, const char *text)
         i++;
     if (i == LEVELS_MAX)
         return false;
-    if (i == s->count)
-        s->name[s->count++] = strdup(text);
+    if (i == s->count) {
+        s->name[i] = strdup(text);
+        if (!s->name[i])
+            return false;
+        s->count++;
+    }
     *out = (double)i + 1;
     return true;
 }

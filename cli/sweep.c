@@ -65,55 +65,61 @@ static enum status merge(const struct args *a, struct diag *dg)
 
 /* ---- on standard output ---- */
 
-struct printer {
-    const struct command *command;
-    struct report *report;
-    struct column *column; /* of the report, in the order of the header's cells */
-    size_t count;
-    bool notes;
-};
-
-static void take_column(void *self, size_t i, const char *name)
+/* A column of the result is the command's, an axis or the note. */
+static struct column column_of(const struct command *c, const char *name, bool is_axis, bool notes)
 {
-    struct printer *p = self;
-    struct column *c = realloc(p->column, (i + 1) * sizeof *c);
-    if (!c)
-        return;
-    p->column = c;
-    p->count = i + 1;
-    bool is_note = strcmp(name, "note") == 0;
-    c[i] = (struct column){strdup(name), CELL_TEXT, 0, is_note && !p->notes};
-    for (size_t k = 0; k < p->command->column_count; k++)
-        if (strcmp(p->command->columns[k].name, name) == 0) {
-            c[i].type = p->command->columns[k].type;
-            c[i].decimals = p->command->columns[k].decimals;
-            c[i].wide_only = p->command->columns[k].wide_only;
-        }
+    struct column found = {name, CELL_TEXT, 0, !notes && strcmp(name, "note") == 0};
+    for (size_t k = 0; !is_axis && k < c->column_count; k++)
+        if (strcmp(c->columns[k].name, name) == 0)
+            found = c->columns[k];
+    found.name = name;
+    return found;
 }
 
-static void print_cell(void *self, size_t i, const char *text)
+static size_t cells_of(const char *row)
 {
-    struct printer *p = self;
+    size_t n = 1;
+    for (const char *c = row; *c; c++)
+        n += *c == SWEEP_CELL_END;
+    return n;
+}
+
+/* `names` is the header, which is cut into its cells. */
+static void list_columns(struct column *column, char *names, const struct sweep_result *r,
+                         const struct experiment *e)
+{
+    static const char end[] = {SWEEP_CELL_END, 0};
+    for (size_t i = 0; names; i++) {
+        const char *name = strsep(&names, end);
+        column[i] = column_of(experiment_command(e), name, i<e->axis_count, r->unanswered> 0);
+    }
+}
+
+static void print_cell(void *report, size_t i, const char *text)
+{
     (void)i;
-    report_raw(p->report, text);
+    report_raw(report, text);
 }
 
 static enum status print_rows(const struct sweep_result *r, const struct experiment *e,
                               const struct args *a, struct diag *dg)
 {
-    struct printer p = {.command = experiment_command(e), .notes = r->unanswered > 0};
-    sweep_each_cell(r->header, take_column, &p);
-    /* An axis that has a column's name holds what the file says, in its units. */
-    for (size_t i = 0; i < e->axis_count && i < p.count; i++)
-        p.column[i].type = CELL_TEXT, p.column[i].wide_only = false;
-    enum status st = report_open(&p.report, a, p.column, p.count, dg);
-    for (size_t i = 0; st == ST_OK && i < r->count; i++)
-        sweep_each_cell(r->row[i], print_cell, &p);
-    if (st == ST_OK)
-        st = report_close(p.report, dg);
-    for (size_t i = 0; i < p.count; i++)
-        free((char *)p.column[i].name);
-    free(p.column);
+    struct report *report;
+    size_t count = cells_of(r->header);
+    struct column *column = calloc(count, sizeof *column);
+    char *names = strdup(r->header);
+    enum status st = column && names ? ST_OK : diag_no_memory(dg);
+    if (st == ST_OK) {
+        list_columns(column, names, r, e);
+        st = report_open(&report, a, column, count, dg);
+    }
+    if (st == ST_OK) {
+        for (size_t i = 0; i < r->count; i++)
+            sweep_each_cell(r->row[i], print_cell, report);
+        st = report_close(report, dg);
+    }
+    free(column);
+    free(names);
     return st;
 }
 

@@ -4,9 +4,11 @@
  * A peak is of a process and never sinks, so each run is a process of its own: this program again, with the
  * arguments of a run. Sanitizers hold memory of their own, so nothing is measured under them. */
 #include "tests/allocations.h"
+#include "tests/lora_rig.h"
 #include "tests/synth_file.h"
 
 #include "kernels/graph/engine.h"
+#include "kernels/graph/memory_limit.h"
 
 #include <inttypes.h>
 #include <unistd.h>
@@ -25,15 +27,21 @@ static int report(const struct engine *e, uint64_t budget)
     return 0;
 }
 
-/* MODEL BUDGET MEMORY CONTEXT CHOICE: a prompt and some tokens; what was held to stdout, or a reason. */
+/* MODEL BUDGET MEMORY CONTEXT CHOICE CHUNK ADAPTER: a prompt of a chunk, 64 tokens at least, and some tokens; what was held
+ * to stdout, or a reason. */
 static int run_once(char **argument)
 {
-    static uint32_t prompt[64];
+    static uint32_t prompt[4096];
     struct diag dg;
     struct engine *e;
     unsigned choice = (unsigned)strtoul(argument[4], NULL, 10);
+    const char *adapter = argument[6];
+    size_t chunk = strtoul(argument[5], NULL, 10), tokens = chunk > 64 ? chunk : 64;
     struct engine_setup s = {
         .model = argument[0],
+        .adapters = &adapter,
+        .adapter_count = *adapter != 0,
+        .chunk = chunk,
         .isa = "auto",
         .threads = 2,
         .context = strtoul(argument[3], NULL, 10),
@@ -48,11 +56,11 @@ static int run_once(char **argument)
     s.decide.evict = choice & 8 ? EVICT_AFTER : EVICT_BEFORE;
     s.decide.prefetch = choice & 4 ? prefetch_policy_find("gate") : NULL;
     enum status st = engine_open(&e, &s, &dg);
-    for (uint32_t i = 0; i < 64; i++)
+    for (uint32_t i = 0; i < tokens; i++)
         prompt[i] = 7 * i % 256;
     float *logits = st == ST_OK ? calloc(engine_weights(e)->model->vocab, sizeof *logits) : NULL;
     if (st == ST_OK)
-        st = engine_prompt(e, prompt, 64, NULL, logits, &dg);
+        st = engine_prompt(e, prompt, tokens, NULL, logits, &dg);
     for (uint32_t i = 0; st == ST_OK && i < 16; i++)
         st = engine_step(e, 5 * i, logits, &dg);
     if (st == ST_OK)
@@ -76,6 +84,12 @@ static uint64_t law_bytes(const struct held *h)
     return h->dense + h->budget + h->state + ENGINE_OVERHEAD_BYTES;
 }
 
+/* What only some runs have. */
+static struct {
+    unsigned chunk; /* 0: the usual one */
+    const char *adapter;
+} more = {0, ""};
+
 /* `limit` in bytes of private memory; 0: none. */
 static struct run run_child(const char *model, uint64_t budget, uint64_t memory, unsigned context,
                             unsigned choice, uint64_t limit)
@@ -86,8 +100,8 @@ static struct run run_child(const char *model, uint64_t budget, uint64_t memory,
     self[n] = 0;
     if (limit)
         snprintf(ulimit, sizeof ulimit, "ulimit -d %" PRIu64 "; ", limit / 1024);
-    snprintf(command, sizeof command, "%sexec '%s' '%s' %" PRIu64 " %" PRIu64 " %u %u", ulimit,
-             self, model, budget, memory, context, choice);
+    snprintf(command, sizeof command, "%sexec '%s' '%s' %" PRIu64 " %" PRIu64 " %u %u %u '%s'",
+             ulimit, self, model, budget, memory, context, choice, more.chunk, more.adapter);
     return run_shell(command);
 }
 
@@ -196,6 +210,91 @@ static void the_memory_given_is_never_exceeded(void **state)
     }
 }
 
+/* Rows of a pass grow with its tokens, and must not be taken from what the cache was promised. */
+static void the_memory_given_holds_for_chunks_of_any_length(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    const unsigned chunks[] = {512, 1024};
+    for (size_t i = 0; i < 2; i++) {
+        more.chunk = chunks[i];
+        struct held h = run_held(model_path, 0, 160 * MIB, 4096, 0, 0);
+        assert_true(h.peak <= 160 * MIB);
+    }
+    more.chunk = 0;
+}
+
+static void the_memory_given_holds_with_adapters_of_a_high_rank(void **state)
+{
+    (void)state;
+    NEED_ALLOCATIONS();
+    char *adapter = strdup(temp_path("memory-adapter.gguf"));
+    assert_non_null(adapter);
+    lora_write(adapter, model_path, lora_pick_all, 64, 64, 0.1F, 1);
+    more.adapter = adapter;
+    struct held h = run_held(model_path, 0, 256 * MIB, 256, 0, 0);
+    more.adapter = "";
+    unlink(adapter);
+    free(adapter);
+    assert_true(h.peak <= 256 * MIB);
+    assert_true(h.peak > h.dense + h.budget + 40 * MIB); /* it is one that matters */
+}
+
+/* A window's cache has room for two chunks beside the window. */
+static void the_state_of_a_window_is_counted_as_it_is_held(void **state)
+{
+    (void)state;
+    NEED_SHARED();
+    struct graph_weights *w;
+    struct kv_cache *kv;
+    struct diag dg;
+    assert_ok(graph_weights_load(&w, SHARED "golden/gptoss-f16.gguf", NULL, NULL, &dg));
+    for (size_t chunk = 1; chunk <= 512; chunk *= 8) {
+        assert_ok(kv_cache_new(&kv, w->model, 1000, chunk, &dg));
+        assert_int_equal(kv->bytes, kv_cache_bytes(w->model, 1000, chunk));
+        kv_cache_free(kv);
+    }
+    assert_true(kv_cache_bytes(w->model, 1000, 64) > kv_cache_bytes(w->model, 1000, 8));
+    graph_weights_free(w);
+}
+
+static uint64_t limit_with(const char *groups)
+{
+    write_file(temp_path("groups"), groups);
+    char *list = strdup(temp_path("groups")), *root = strdup(temp_path("mount"));
+    assert_true(list && root);
+    uint64_t limit = memory_limit_of(list, root);
+    free(list);
+    free(root);
+    return limit;
+}
+
+static void the_least_limit_of_the_control_groups_counts(void **state)
+{
+    (void)state;
+    char command[2048], *root = strdup(temp_path("mount"));
+    assert_non_null(root);
+    snprintf(command, sizeof command,
+             "mkdir -p '%s/a/b' '%s/memory/old' && cd '%s' && echo max >a/b/memory.max && "
+             "echo 3000000 >a/memory.max && echo 5000000 >memory/memory.limit_in_bytes && "
+             "echo 4000000 >memory/old/memory.limit_in_bytes",
+             root, root, root);
+    struct run r = run_shell(command);
+    assert_int_equal(r.exit_code, 0);
+    run_free(&r);
+    assert_true(limit_with("0::/\n") == UINT64_MAX);
+    assert_true(limit_with("0::/a/b\n") == 3000000);
+    assert_true(limit_with("5:cpu,memory:/old\n3:cpuset:/a\n") == 4000000);
+    assert_true(limit_with("5:memory:/seen/from/outside\n") == 5000000);
+    assert_true(limit_with("5:memory:/old\n0::/a\n") == 3000000);
+    assert_true(limit_with("nonsense\n") == UINT64_MAX);
+    snprintf(command, sizeof command, "rm -r '%s'", root);
+    r = run_shell(command);
+    run_free(&r);
+    free(root);
+    assert_true(memory_limit() > 0);
+}
+
 /* The number behind `word` in a reason. */
 static uint64_t figure_in(const char *text, const char *word)
 {
@@ -223,13 +322,17 @@ static void too_little_memory_is_refused_with_what_is_needed(void **state)
 
 int main(int argc, char **argv)
 {
-    if (argc == 6)
+    if (argc == 8)
         return run_once(argv + 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_peak_is_dense_weights_cache_state_and_64_MiB_at_most),
         cmocka_unit_test(it_runs_within_a_limit_of_just_that),
         cmocka_unit_test(a_limit_below_that_is_a_reason_and_no_crash),
         cmocka_unit_test(the_memory_given_is_never_exceeded),
+        cmocka_unit_test(the_memory_given_holds_for_chunks_of_any_length),
+        cmocka_unit_test(the_memory_given_holds_with_adapters_of_a_high_rank),
+        cmocka_unit_test(the_state_of_a_window_is_counted_as_it_is_held),
+        cmocka_unit_test(the_least_limit_of_the_control_groups_counts),
         cmocka_unit_test(too_little_memory_is_refused_with_what_is_needed),
     };
     return cmocka_run_group_tests(tests, make_model, drop_model);

@@ -365,7 +365,7 @@ void adapters_free(struct adapters *a)
 
 size_t adapters_bytes(const struct adapters *a)
 {
-    return a->bytes;
+    return a ? a->bytes : 0;
 }
 
 size_t adapters_matrices(const struct adapters *a)

@@ -30,7 +30,7 @@ MUST_CHECK enum status adapters_load(struct adapters **out, const struct graph_w
                                      const char *const *paths, size_t n, struct diag *dg);
 void adapters_free(struct adapters *a); /* removed first, if they were applied; NULL is fine */
 
-size_t adapters_bytes(const struct adapters *a);    /* memory that they take */
+size_t adapters_bytes(const struct adapters *a);    /* memory that they take; of NULL: none */
 size_t adapters_matrices(const struct adapters *a); /* matrices adapted, a layer's experts as one */
 
 /* Between passes. Whoever applies others removes these first. */

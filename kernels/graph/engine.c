@@ -1,13 +1,11 @@
 /* engine.c -- see engine.h. */
 #include "kernels/graph/engine.h"
 
-#include "base/quantity.h"
 #include "kernels/graph/adapter.h"
 #include "kernels/graph/forced_route.h"
+#include "kernels/graph/memory_plan.h"
 #include "kernels/heads/heads.h"
-#include "models/state.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 struct engine {
@@ -26,7 +24,10 @@ struct engine {
 
 /* ---- memory ---- */
 
-#define SLACK_SHARE 64
+static uint64_t held_bytes(const struct engine *e)
+{
+    return adapters_bytes(e->adapters) + heads_bytes(e->heads);
+}
 
 static struct foreseen_setup foreseen_of(const struct engine *e)
 {
@@ -60,39 +61,25 @@ static struct experts_setup experts_setup_of(struct engine *e)
     };
 }
 
-/* What is left for the cache: of the memory given, or of what the system can give now. */
+/* What is left for the cache: of the memory given, or of what the system can give now. Passes become shorter where the
+ * memory has no room for their buffers. */
 static enum status choose_budget(struct engine *e, struct diag *dg)
 {
-    const struct model *m = e->weights->model;
-    uint64_t all = model_experts_bytes(m), memory = e->setup.memory_bytes;
-    if (e->setup.decide.budget_bytes || all == 0)
+    struct engine_setup *s = &e->setup;
+    if (s->decide.budget_bytes || model_experts_bytes(e->weights->model) == 0)
         return ST_OK;
-    struct experts_setup x = experts_setup_of(e);
-    struct experts_need need;
-    enum status st = experts_measure(&need, &x, dg);
+    struct experts_setup experts = experts_setup_of(e);
+    struct memory_plan_setup plan = {.experts = &experts,
+                                     .context = s->context,
+                                     .chunk = s->chunk,
+                                     .held_bytes = held_bytes(e),
+                                     .memory_bytes = s->memory_bytes};
+    struct memory_plan made;
+    enum status st = memory_plan_make(&made, &plan, dg);
     if (st != ST_OK)
         return st;
-    uint64_t fixed = e->weights->dense_bytes + state_bytes(m, e->setup.context, STATE_BITS_F16) +
-                     ENGINE_OVERHEAD_BYTES + need.reserve_bytes;
-    if (memory == 0) {
-        struct host_meter h;
-        host_meter_read(&h);
-        memory = h.rss_bytes + h.available_bytes / 10 * 9;
-    }
-    /* Slots have some alignment beside the experts' bytes, one part in sixty-four at most here. */
-    uint64_t least =
-        fixed + need.least_bytes + (need.least_bytes + SLACK_SHARE - 2) / (SLACK_SHARE - 1) + 1;
-    if (memory < least) {
-        char have[QUANTITY_TEXT_MAX], want[QUANTITY_TEXT_MAX];
-        return diag_set(dg, ST_MISFIT,
-                        "memory of %s is too small: dense weights, state, buffers and the smallest "
-                        "cache take %s (at least %" PRIu64 " bytes)",
-                        quantity_print(have, memory, DIM_SIZE),
-                        quantity_round(want, least, DIM_SIZE), least);
-    }
-    uint64_t left = memory - fixed;
-    left -= left / SLACK_SHARE;
-    e->setup.decide.budget_bytes = left < all ? left : all;
+    s->chunk = made.chunk;
+    s->decide.budget_bytes = made.cache_bytes;
     return ST_OK;
 }
 
@@ -392,5 +379,6 @@ size_t engine_threads(const struct engine *e)
 
 uint64_t engine_memory_bytes(const struct engine *e)
 {
-    return e->weights->dense_bytes + experts_arena_bytes(e->experts) + graph_state_bytes(e->graph);
+    return e->weights->dense_bytes + held_bytes(e) + experts_arena_bytes(e->experts) +
+           graph_state_bytes(e->graph);
 }

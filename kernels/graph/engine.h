@@ -60,7 +60,8 @@ struct engine_setup {
 };
 #define ENGINE_CHUNK     32u
 #define ENGINE_AS_TRACED SIZE_MAX
-/* What a run takes beside weights, cache and state: buffers, tables, code, stacks. */
+/* What a run takes beside weights, adapters, heads, cache and state: buffers, tables, code, stacks. A chunk so long that the
+ * buffers of a pass take more than half of it (memory_plan.h) has what is beyond in addition. */
 #define ENGINE_OVERHEAD_BYTES ((uint64_t)64 << 20)
 
 struct engine;
@@ -88,6 +89,7 @@ const struct record_sums *engine_sums(const struct engine *e);
 const struct forced_route *engine_route(const struct engine *e); /* or NULL */
 const char *engine_isa(const struct engine *e);
 size_t engine_threads(const struct engine *e);
-uint64_t engine_memory_bytes(const struct engine *e); /* weights, slots, state: what it holds */
+/* Weights, adapters, heads, slots, state: what it holds. */
+uint64_t engine_memory_bytes(const struct engine *e);
 
 #endif

@@ -22,6 +22,11 @@ enum status expert_math_new(struct expert_math *m, const struct compute_setup *c
     return input_new(&m->mid, width_max, rows_max, dg);
 }
 
+size_t expert_math_bytes(size_t hidden, size_t width_max, size_t rows_max)
+{
+    return rows_max * (2 * width_max + hidden) * sizeof(float) + input_bytes(width_max, rows_max);
+}
+
 void expert_math_free(struct expert_math *m)
 {
     input_free(&m->mid);

@@ -31,6 +31,8 @@ MUST_CHECK enum status expert_math_new(struct expert_math *m, const struct compu
                                        enum expert_activation activation, size_t hidden,
                                        size_t width_max, size_t rows_max, size_t jobs_max,
                                        struct diag *dg);
+/* What its rows take. */
+size_t expert_math_bytes(size_t hidden, size_t width_max, size_t rows_max);
 void expert_math_free(struct expert_math *m);
 
 /* All experts of one width; rows must not overlap. */

@@ -130,8 +130,11 @@ enum status experts_measure(struct experts_need *out, const struct experts_setup
     if (st != ST_OK)
         return st;
     shape_decisions(&e);
+    size_t rows = s->chunk * model_top_k(s->weights->model);
     *out = (struct experts_need){decide_minimum_bytes(&e.setup.decide, union_bytes(&e, 1)),
-                                 reserve_bytes(&e)};
+                                 reserve_bytes(&e),
+                                 rows * sizeof *e.row_of + input_bytes(e.hidden, rows) +
+                                     expert_math_bytes(e.hidden, e.width_max, rows)};
     expert_source_close(&e.source);
     return ST_OK;
 }

@@ -52,11 +52,11 @@ struct experts_setup {
     struct record *record;
 };
 
-/* What a cache takes beside its budget: the least budget, with passes of one token, and what stands beyond it in the
- * arena with passes of s->chunk tokens (experts without a place in the budget). s->decide.budget_bytes does
- * not matter. */
+/* What a cache takes beside its budget: the least budget, with passes of one token; and, with passes of s->chunk tokens,
+ * what stands beyond the budget in the arena (experts without a place in it) and what the rows of a pass take.
+ * s->decide.budget_bytes does not matter. */
 struct experts_need {
-    uint64_t least_bytes, reserve_bytes;
+    uint64_t least_bytes, reserve_bytes, pass_bytes;
 };
 MUST_CHECK enum status experts_measure(struct experts_need *out, const struct experts_setup *s,
                                        struct diag *dg);

@@ -11,97 +11,6 @@
 
 /* ---- set-up ---- */
 
-/* The widest of all layers. */
-struct widths {
-    size_t q, k, v, q_low, absorbed, context, attended, mid, experts, top_k, scores, row;
-};
-
-static void widen(size_t *width, size_t other)
-{
-    if (other > *width)
-        *width = other;
-}
-
-static struct widths measure(const struct graph *g)
-{
-    struct widths w = {.q = 1, .mid = 1, .experts = 1, .top_k = 1};
-    const struct model *m = g->setup.weights->model;
-    for (size_t i = 0; i < m->layer_count; i++) {
-        const struct attention *a = &m->layers[i].attention;
-        const struct ffn *f = &m->layers[i].ffn;
-        bool latent = a->family == ATTENTION_MLA;
-        size_t width = a->kv_lora_rank + a->rope_head_dim;
-        widen(&w.q, a->heads * (latent ? a->nope_head_dim + a->rope_head_dim : a->head_dim));
-        widen(&w.k, latent ? width : a->kv_heads * a->head_dim);
-        widen(&w.v, latent ? 1 : a->kv_heads * a->v_head_dim);
-        widen(&w.q_low, a->q_lora_rank);
-        widen(&w.absorbed, latent ? a->heads * width : 1);
-        widen(&w.context, latent ? a->heads * a->kv_lora_rank : 1);
-        widen(&w.attended, a->heads * a->v_head_dim);
-        widen(&w.mid, f->dense_width);
-        widen(&w.mid, f->shared_width);
-        widen(&w.experts, f->experts);
-        widen(&w.top_k, f->top_k);
-        widen(&w.scores, (latent ? 1 : a->heads / a->kv_heads) * g->kv->layer[i].room);
-        widen(&w.row, latent ? a->kv_lora_rank + a->nope_head_dim : 1);
-    }
-    return w;
-}
-
-static enum status floats(float **out, size_t n, struct diag *dg)
-{
-    *out = calloc(n ? n : 1, sizeof **out);
-    return *out ? ST_OK : diag_no_memory(dg);
-}
-
-static enum status buffers_new(struct graph *g, struct diag *dg)
-{
-    struct widths w = measure(g);
-    size_t chunk = g->setup.chunk, hidden = g->setup.weights->model->hidden;
-    size_t pairs = g->setup.weights->numbers.rope_dims / 2;
-    size_t threads = workers_threads(g->setup.compute.workers);
-    g->scores_each = w.scores;
-    g->row_each = w.row;
-    struct {
-        float **to;
-        size_t n;
-    } list[] = {
-        {&g->residual, chunk * hidden},
-        {&g->delta, chunk * hidden},
-        {&g->routed, chunk * hidden},
-        {&g->q, chunk * w.q},
-        {&g->k, chunk * w.k},
-        {&g->v, chunk * w.v},
-        {&g->absorbed, chunk * w.absorbed},
-        {&g->context, chunk * w.context},
-        {&g->gate, chunk * w.mid},
-        {&g->up, chunk * w.mid},
-        {&g->logit, chunk * w.experts},
-        {&g->score, chunk * w.experts},
-        {&g->shared_gate, chunk},
-        {&g->weight, chunk * w.top_k},
-        {&g->cosine, chunk * pairs},
-        {&g->sine, chunk * pairs},
-        {&g->frequency, pairs},
-        {&g->scores, threads * w.scores},
-        {&g->row, threads * w.row},
-    };
-    enum status st = ST_OK;
-    for (size_t i = 0; st == ST_OK && i < sizeof list / sizeof *list; i++)
-        st = floats(list[i].to, list[i].n, dg);
-    g->ids = calloc(chunk * w.top_k, sizeof *g->ids);
-    g->guess = calloc(w.experts, sizeof *g->guess);
-    if (st == ST_OK && !(g->ids && g->guess))
-        st = diag_no_memory(dg);
-    if (st == ST_OK)
-        st = input_new(&g->normed, hidden, chunk, dg);
-    if (st == ST_OK)
-        st = input_new(&g->q_low, w.q_low, chunk, dg);
-    if (st == ST_OK)
-        st = input_new(&g->attended, w.attended, chunk, dg);
-    return st == ST_OK ? input_new(&g->mid, w.mid, chunk, dg) : st;
-}
-
 enum status graph_new(struct graph **out, const struct graph_setup *s, struct diag *dg)
 {
     struct graph *g = calloc(1, sizeof *g);
@@ -112,7 +21,7 @@ enum status graph_new(struct graph **out, const struct graph_setup *s, struct di
         g->setup.chunk = experts_chunk(s->experts);
     enum status st = kv_cache_new(&g->kv, s->weights->model, s->context, g->setup.chunk, dg);
     if (st == ST_OK)
-        st = buffers_new(g, dg);
+        st = graph_buffers_new(g, dg);
     if (st != ST_OK) {
         graph_free(g);
         return st;
@@ -126,18 +35,7 @@ void graph_free(struct graph *g)
 {
     if (!g)
         return;
-    float *list[] = {g->residual, g->delta,     g->routed,      g->q,      g->k,
-                     g->v,        g->absorbed,  g->context,     g->gate,   g->up,
-                     g->logit,    g->score,     g->shared_gate, g->weight, g->cosine,
-                     g->sine,     g->frequency, g->scores,      g->row};
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        free(list[i]);
-    free(g->ids);
-    free(g->guess);
-    input_free(&g->normed);
-    input_free(&g->q_low);
-    input_free(&g->attended);
-    input_free(&g->mid);
+    graph_buffers_free(g);
     kv_cache_free(g->kv);
     free(g);
 }

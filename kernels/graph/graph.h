@@ -35,6 +35,10 @@ struct graph_setup {
     struct record *record;
 };
 
+/* What a graph takes for the buffers of a pass, without its state (kv_cache_bytes). Of the set-up only weights, compute,
+ * context and chunk matter. */
+uint64_t graph_pass_bytes(const struct graph_setup *s);
+
 struct graph;
 MUST_CHECK enum status graph_new(struct graph **out, const struct graph_setup *s, struct diag *dg);
 void graph_free(struct graph *g);

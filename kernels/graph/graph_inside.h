@@ -33,6 +33,10 @@ struct graph {
     struct diag failure; /* of a pass that broke off: cache and state are no longer whole */
 };
 
+/* All of the above that a pass fills; setup, with its chunk, and kv are there. */
+MUST_CHECK enum status graph_buffers_new(struct graph *g, struct diag *dg);
+void graph_buffers_free(struct graph *g);
+
 /* Each adds its output, or what stands in `normed` after it, to the residual stream of the pass's tokens. */
 void attention_step(struct graph *g, size_t layer);
 void feed_forward_dense(struct graph *g, size_t layer);

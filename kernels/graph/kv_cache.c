@@ -7,6 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+size_t kv_cache_room(const struct attention *a, size_t context, size_t chunk)
+{
+    size_t window = a->window;
+    return window && window + 2 * chunk < context ? window + 2 * chunk : context;
+}
+
 static void shape_layer(struct kv_layer *l, const struct attention *a, size_t context, size_t chunk)
 {
     if (a->family == ATTENTION_MLA) {
@@ -16,9 +22,23 @@ static void shape_layer(struct kv_layer *l, const struct attention *a, size_t co
         l->value_width = a->kv_heads * a->v_head_dim;
     }
     l->window = a->window;
-    l->room = context;
-    if (l->window && l->window + 2 * chunk < context)
-        l->room = l->window + 2 * chunk;
+    l->room = kv_cache_room(a, context, chunk);
+}
+
+static size_t layer_bytes(const struct kv_layer *l)
+{
+    return l->room * (l->key_width + l->value_width) * sizeof *l->keys;
+}
+
+size_t kv_cache_bytes(const struct model *m, size_t context, size_t chunk)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < m->layer_count; i++) {
+        struct kv_layer l = {0};
+        shape_layer(&l, &m->layers[i].attention, context, chunk);
+        bytes += layer_bytes(&l);
+    }
+    return bytes;
 }
 
 enum status kv_cache_new(struct kv_cache **out, const struct model *m, size_t context, size_t chunk,
@@ -36,7 +56,7 @@ enum status kv_cache_new(struct kv_cache **out, const struct model *m, size_t co
         shape_layer(l, &m->layers[i].attention, context, chunk);
         l->keys = calloc(l->room * l->key_width, sizeof *l->keys);
         l->values = l->value_width ? calloc(l->room * l->value_width, sizeof *l->values) : l->keys;
-        kv->bytes += l->room * (l->key_width + l->value_width) * sizeof *l->keys;
+        kv->bytes += layer_bytes(l);
         whole = l->keys && l->values;
     }
     if (!whole) {

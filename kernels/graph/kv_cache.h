@@ -29,6 +29,9 @@ struct kv_cache {
 /* For `context` positions, at most `chunk` of which are added at once. */
 MUST_CHECK enum status kv_cache_new(struct kv_cache **out, const struct model *m, size_t context,
                                     size_t chunk, struct diag *dg);
+/* What that takes, and how many positions of it a layer keeps. */
+size_t kv_cache_bytes(const struct model *m, size_t context, size_t chunk);
+size_t kv_cache_room(const struct attention *a, size_t context, size_t chunk);
 void kv_cache_free(struct kv_cache *kv); /* NULL is fine */
 void kv_cache_clear(struct kv_cache *kv);
 

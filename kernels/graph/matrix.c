@@ -18,6 +18,11 @@ static size_t bytes_a_token(const struct input *in)
     return activation_bytes(in->cols);
 }
 
+size_t input_bytes(size_t cols, size_t tokens_max)
+{
+    return tokens_max * (cols * sizeof(float) + activation_bytes(cols));
+}
+
 enum status input_new(struct input *in, size_t cols, size_t tokens_max, struct diag *dg)
 {
     *in = (struct input){.cols = cols, .tokens_max = tokens_max};

@@ -50,6 +50,8 @@ struct input {
     float *values;   /* token t at values + t * cols */
     void *quantised; /* consecutive activation buffers; meaningful after input_ready */
 };
+/* What it takes. */
+size_t input_bytes(size_t cols, size_t tokens_max);
 MUST_CHECK enum status input_new(struct input *in, size_t cols, size_t tokens_max, struct diag *dg);
 void input_free(struct input *in);
 /* Values of tokens begin..begin+count-1 are there: makes their 8-bit form. */

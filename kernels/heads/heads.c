@@ -80,6 +80,15 @@ void heads_free(struct heads *h)
     free(h);
 }
 
+size_t heads_bytes(const struct heads *h)
+{
+    size_t bytes = h ? input_bytes(h->hidden, HEADS_BATCH) : 0;
+    for (size_t i = 0; h && i < h->count; i++)
+        bytes += h->head[i].experts * (sizeof(float) + h->hidden * sizeof(uint16_t)) +
+                 packed_bytes(block_format(FORMAT_F16), h->head[i].experts, h->hidden);
+    return bytes;
+}
+
 void heads_ready(struct heads *h)
 {
     for (size_t i = 0; i < h->count; i++)

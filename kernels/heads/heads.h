@@ -60,7 +60,8 @@ struct heads {
 };
 #define HEADS_BATCH 32
 
-void heads_free(struct heads *h); /* NULL is fine */
+void heads_free(struct heads *h);          /* NULL is fine */
+size_t heads_bytes(const struct heads *h); /* memory that they take; of NULL: none */
 
 MUST_CHECK enum status heads_save(const struct heads *h, const char *path, struct diag *dg);
 /* ST_PARSE: no heads, or truncated or altered; ST_MISFIT: of another model. */
