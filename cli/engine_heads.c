@@ -98,9 +98,7 @@ static enum status read_passage(struct token_list *tokens, struct args *a, const
 {
     if (args_given(a, "text") == args_given(a, "tokens"))
         return diag_set(dg, ST_USAGE, "one of --text and --tokens is expected");
-    if (args_given(a, "tokens"))
-        return passage_from_ids(tokens, a, "tokens", dg);
-    return passage_from_file(tokens, a, model, args_text(a, "text"), dg);
+    return passage_read(tokens, a, model, args_text(a, "text"), dg);
 }
 
 static enum status learn(struct args *a, struct engine *e, struct recording *r,

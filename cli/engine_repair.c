@@ -124,8 +124,7 @@ static enum status read_passage(struct args *a, struct engine *e, struct moments
 {
     struct token_list tokens = {0};
     struct progress bar = {.label = "reading"};
-    enum status st =
-        passage_from_file(&tokens, a, args_positional(a, 0), args_text(a, "weighted"), dg);
+    enum status st = passage_read(&tokens, a, args_positional(a, 0), args_text(a, "weighted"), dg);
     if (st == ST_OK)
         st = moments_begin(m, engine_weights(e), dg);
     if (st == ST_OK)

@@ -5,6 +5,7 @@
 #include "tests/support.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <unistd.h>
 
 #define MODEL SHARED "golden/qwen3moe-q4_0.gguf"
@@ -70,14 +71,14 @@ static void a_file_cut_anywhere_is_refused(void **state)
 /* What is done to each tensor in turn; false: it is left alone, or the model is still sound without. */
 typedef bool damage_fn(struct gguf_edit *e, const char *name, char reason[64]);
 
-static void for_each_tensor(damage_fn *damage)
+static void damage_each_tensor(const char *model, damage_fn *damage)
 {
     struct gguf_edit whole;
-    gguf_edit_load(&whole, MODEL);
+    gguf_edit_load(&whole, model);
     for (size_t i = 0; i < gguf_edit_tensors(&whole); i++) {
         struct gguf_edit e;
         char name[128], reason[64] = "";
-        gguf_edit_load(&e, MODEL);
+        gguf_edit_load(&e, model);
         gguf_edit_name(&e, i, name);
         if (damage(&e, name, reason))
             expect_edit_refused(&e, reason);
@@ -86,10 +87,21 @@ static void for_each_tensor(damage_fn *damage)
     gguf_edit_free(&whole);
 }
 
+static void for_each_tensor(damage_fn *damage)
+{
+    damage_each_tensor(MODEL, damage);
+}
+
 static bool drop(struct gguf_edit *e, const char *name, char reason[64])
 {
     gguf_edit_drop(e, name);
-    snprintf(reason, 64, "%.60s", strstr(name, "_exps") ? "" : name);
+    /* Sizes are learnt from some; without one of those another tensor has the wrong shape. */
+    static const char *const learnt_from[] = {"_exps.weight", "_shexp.weight", "attn_q_a.weight",
+                                              "ffn_down.weight"};
+    bool needed_first = false;
+    for (size_t i = 0; i < sizeof learnt_from / sizeof *learnt_from; i++)
+        needed_first = needed_first || strstr(name, learnt_from[i]);
+    snprintf(reason, 64, "%.60s", needed_first ? "" : name);
     return strcmp(name, "output.weight") != 0; /* then the embedding is the head */
 }
 
@@ -129,6 +141,20 @@ static void a_tensor_that_is_missing_is_named(void **state)
     (void)state;
     NEED_SHARED();
     for_each_tensor(drop);
+}
+
+/* Whatever an architecture has that others do not: sinks, biases, a gate of the shared expert, latents. */
+static void a_tensor_that_is_missing_is_named_in_every_architecture(void **state)
+{
+    (void)state;
+    NEED_SHARED();
+    static const char *const models[] = {"gptoss-f16", "qwen2moe-f16", "deepseek3-f16",
+                                         "mixtral-q4_k_m"};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        char path[100];
+        snprintf(path, sizeof path, SHARED "golden/%s.gguf", models[i]);
+        damage_each_tensor(path, drop);
+    }
 }
 
 static void a_tensor_that_nothing_uses_is_refused(void **state)
@@ -222,6 +248,15 @@ static void metadata_that_no_engine_can_follow_are_refused(void **state)
         {"expert_gating_func", 9, "out of range"},
         {"nextn_predict_layers", 3, "nextn_predict_layers"},
         {"nextn_predict_layers", 1, NULL},
+        {"attention.scale", 2, "attention.scale' changes what is computed"},
+        {"attention.scale", 0, NULL},
+        {"logit_scale", 3, "logit_scale' changes what is computed"},
+        {"logit_scale", 1, NULL},
+        {"final_logit_softcapping", 30, "final_logit_softcapping' changes what is computed"},
+        {"attention.sliding_window", 8, "has no windows"},
+        {"attention.sliding_window", 1 << 30, NULL}, /* as wide as the context */
+        {"attention.sliding_window", 0, NULL},
+        {"rope.scaling.factor", 0, "rope.scaling.factor"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gguf_edit e;
@@ -269,16 +304,85 @@ static void more_experts_than_ids_have_room_for_are_refused(void **state)
     gguf_edit_free(&e);
 }
 
+/* llama.cpp takes a factor without a type as linear; old files call it rope.scale_linear. */
+static void a_factor_without_a_type_is_linear(void **state)
+{
+    (void)state;
+    NEED_SHARED();
+    static const char *const keys[] = {"qwen3moe.rope.scaling.factor",
+                                       "qwen3moe.rope.scale_linear"};
+    for (size_t i = 0; i < 2; i++) {
+        struct gguf_edit e;
+        struct diag dg;
+        struct graph_weights *w;
+        const char *path = temp_path("linear.gguf");
+        gguf_edit_load(&e, MODEL);
+        gguf_edit_add_u32(&e, keys[i], 4);
+        gguf_edit_save(&e, path);
+        assert_ok(graph_weights_load(&w, path, NULL, NULL, &dg));
+        assert_close(w->numbers.rope.factor, 4, 0);
+        assert_int_equal(w->numbers.rope.original, 0);
+        graph_weights_free(w);
+        unlink(path);
+        gguf_edit_free(&e);
+    }
+}
+
+/* The first number of a tensor of F32. */
+static void spoil(struct gguf_edit *e, const char *tensor)
+{
+    const float not_a_number = NAN;
+    size_t data = (gguf_edit_header_bytes(e) + 31) / 32 * 32;
+    memcpy(e->bytes + data + gguf_edit_get(e, tensor).offset, &not_a_number, sizeof not_a_number);
+}
+
+/* Also where no token is asked for, and before a trace has been told. */
+static void weights_that_are_not_numbers_end_the_run(void **state)
+{
+    (void)state;
+    NEED_SHARED();
+    static const struct {
+        const char *tensor, *reason;
+    } rows[] = {
+        {"blk.1.ffn_norm.weight", "layer 1, token 0: the router's weights are not numbers"},
+        {"output_norm.weight", "token 0: the logit of 0 is not a number"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct gguf_edit e;
+        char *model = strdup(temp_path("spoilt.gguf")), *trace = strdup(temp_path("spoilt.csv"));
+        char command[900];
+        assert_true(model && trace);
+        gguf_edit_load(&e, MODEL);
+        spoil(&e, rows[i].tensor);
+        gguf_edit_save(&e, model);
+        snprintf(command, sizeof command, "engine run %s --tokens 5 --generate 0 --trace-out %s",
+                 model, trace);
+        struct run r = run_memwall(command);
+        assert_int_equal(r.exit_code, 1);
+        if (!strstr(r.err, rows[i].reason))
+            fail_msg("expected '%s', not: %s", rows[i].reason, r.err);
+        assert_int_equal(access(trace, F_OK), -1);
+        run_free(&r);
+        unlink(model);
+        gguf_edit_free(&e);
+        free(model);
+        free(trace);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_cut_anywhere_is_refused),
         cmocka_unit_test(a_tensor_that_is_missing_is_named),
+        cmocka_unit_test(a_tensor_that_is_missing_is_named_in_every_architecture),
         cmocka_unit_test(a_tensor_that_nothing_uses_is_refused),
         cmocka_unit_test(a_tensor_of_another_shape_is_refused),
         cmocka_unit_test(a_format_without_kernels_is_refused),
         cmocka_unit_test(metadata_that_cannot_be_are_refused),
         cmocka_unit_test(metadata_that_no_engine_can_follow_are_refused),
+        cmocka_unit_test(a_factor_without_a_type_is_linear),
+        cmocka_unit_test(weights_that_are_not_numbers_end_the_run),
         cmocka_unit_test(more_experts_than_ids_have_room_for_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

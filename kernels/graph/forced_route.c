@@ -7,8 +7,9 @@
 
 struct forced_route {
     size_t layers, top_k, prompt, tokens;
-    uint16_t *ids; /* [token][layer][top_k]; layers without experts hold nothing */
-    bool *given;   /* [token][layer] */
+    size_t *layer_top_k; /* what a token takes in each */
+    uint16_t *ids;       /* [token][layer][top_k]; layers without experts hold nothing */
+    bool *given;         /* [token][layer] */
 };
 
 static enum status check_shape(const struct trace *t, const char *path, const struct model *m,
@@ -22,11 +23,42 @@ static enum status check_shape(const struct trace *t, const char *path, const st
     if (t->top_k != model_top_k(m))
         return diag_set(dg, ST_MISFIT, "%s: top_k is %" PRIu32 ", the model's is %" PRIu64, path,
                         t->top_k, model_top_k(m));
-    for (size_t i = 0; i < t->batch_count; i++)
-        if (m->layers[t->batch[i].layer].ffn.experts == 0)
-            return diag_set(dg, ST_MISFIT, "%s: layer %" PRIu32 " is routed; the model's is dense",
-                            path, t->batch[i].layer);
     return ST_OK;
+}
+
+/* Layers of a model may differ in experts and top_k; the trace's figures are those of the largest. A batch goes by step,
+ * then slot, so a token's choices are a run of rows. */
+static enum status check_batch(const struct trace *t, const struct trace_batch *b, const char *path,
+                               const struct model *m, struct diag *dg)
+{
+    const struct ffn *f = &m->layers[b->layer].ffn;
+    size_t end = b->first_row + b->row_count;
+    if (f->experts == 0)
+        return diag_set(dg, ST_MISFIT, "%s: layer %" PRIu32 " is routed; the model's is dense",
+                        path, b->layer);
+    for (size_t r = b->first_row, n; r < end; r += n) {
+        for (n = 0; r + n < end && t->step[r + n] == t->step[r]; n++)
+            if (t->expert[r + n] >= f->experts)
+                return diag_set(dg, ST_MISFIT,
+                                "%s: layer %" PRIu32 ": token %" PRIu32
+                                " takes expert %u; the model's layer has %" PRIu64,
+                                path, b->layer, t->step[r], t->expert[r + n], f->experts);
+        if (n != f->top_k || t->slot[r + n - 1] != n - 1)
+            return diag_set(dg, ST_MISFIT,
+                            "%s: layer %" PRIu32 ": token %" PRIu32
+                            " takes %zu experts; the model's layer takes %" PRIu64,
+                            path, b->layer, t->step[r], n, f->top_k);
+    }
+    return ST_OK;
+}
+
+static enum status check_batches(const struct trace *t, const char *path, const struct model *m,
+                                 struct diag *dg)
+{
+    enum status st = ST_OK;
+    for (size_t i = 0; st == ST_OK && i < t->batch_count; i++)
+        st = check_batch(t, &t->batch[i], path, m, dg);
+    return st;
 }
 
 /* Tokens of the first turn: one beyond its largest step. */
@@ -69,14 +101,25 @@ enum status forced_route_load(struct forced_route **out, const char *path, const
         return st;
     struct forced_route *f = calloc(1, sizeof *f);
     st = f ? check_shape(t, path, m, dg) : diag_no_memory(dg);
+    if (st == ST_OK)
+        st = check_batches(t, path, m, dg);
     if (st == ST_OK) {
         f->layers = t->layers;
         f->top_k = t->top_k;
         count_tokens(f, t);
+    }
+    if (st == ST_OK &&
+        f->tokens > t->row_count) /* one far step would ask for memory for all before it */
+        st = diag_set(dg, ST_MISFIT, "%s: has a token %zu, but choices of %zu at most", path,
+                      f->tokens - 1, t->row_count);
+    if (st == ST_OK) {
         f->ids = calloc(f->tokens * f->layers * f->top_k + 1, sizeof *f->ids);
         f->given = calloc(f->tokens * f->layers + 1, sizeof *f->given);
-        st = f->ids && f->given ? ST_OK : diag_no_memory(dg);
+        f->layer_top_k = calloc(f->layers, sizeof *f->layer_top_k);
+        st = f->ids && f->given && f->layer_top_k ? ST_OK : diag_no_memory(dg);
     }
+    for (size_t l = 0; st == ST_OK && l < f->layers; l++)
+        f->layer_top_k[l] = m->layers[l].ffn.top_k;
     if (st == ST_OK)
         copy_rows(f, t);
     trace_free(t);
@@ -94,6 +137,7 @@ void forced_route_free(struct forced_route *f)
         return;
     free(f->ids);
     free(f->given);
+    free(f->layer_top_k);
     free(f);
 }
 
@@ -126,7 +170,7 @@ static bool route_at(void *self, size_t position, size_t layer, uint16_t *ids)
     size_t at = position * f->layers + layer;
     if (!f->given[at])
         return false;
-    memcpy(ids, f->ids + at * f->top_k, f->top_k * sizeof *ids);
+    memcpy(ids, f->ids + at * f->top_k, f->layer_top_k[layer] * sizeof *ids);
     return true;
 }
 

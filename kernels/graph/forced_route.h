@@ -7,7 +7,8 @@
 
 struct forced_route;
 
-/* Takes the first turn of a trace. ST_MISFIT: its layers, experts or top_k are not the model's. */
+/* Takes the first turn of a trace. ST_MISFIT: layers, experts or top_k, of all or of a layer that is named, are not the
+ * model's. */
 MUST_CHECK enum status forced_route_load(struct forced_route **out, const char *path,
                                          const struct model *m, struct diag *dg);
 void forced_route_free(struct forced_route *f); /* NULL is fine */

@@ -99,8 +99,21 @@ static void set_angles(struct graph *g)
 
 /* ---- routed experts ---- */
 
+/* A model of damaged weights: from here on every number would be none. */
+static enum status check_weights(const struct graph *g, size_t layer, struct diag *dg)
+{
+    size_t top_k = g->setup.weights->model->layers[layer].ffn.top_k;
+    for (size_t i = 0; i < g->tokens * top_k; i++)
+        if (!isfinite(g->weight[i]))
+            return diag_set(dg, ST_RANGE,
+                            "layer %zu, token %zu: the router's weights are not numbers: the model "
+                            "is damaged",
+                            layer, g->position + i / top_k);
+    return ST_OK;
+}
+
 /* The router's choice of each token, or the one that is forced, into ids and weights. */
-static void route_tokens(struct graph *g, size_t layer)
+static enum status route_tokens(struct graph *g, size_t layer, struct diag *dg)
 {
     const struct graph_weights *w = g->setup.weights;
     const struct ffn *f = &w->model->layers[layer].ffn;
@@ -117,6 +130,16 @@ static void route_tokens(struct graph *g, size_t layer)
             router_choose(score, f->experts, f->top_k, ids);
         router_weights(w, isa, probability, ids, f->top_k, weights);
     }
+    return check_weights(g, layer, dg);
+}
+
+/* Parts of TRACE_WEIGHT_ONE. A score of heads may be anything; it only tells of itself. */
+static int64_t trace_parts(float x)
+{
+    const double most = 1e6;
+    double parts = isnan(x) ? 0 : (double)x;
+    parts = parts > most ? most : parts < -most ? -most : parts;
+    return llrint(parts * TRACE_WEIGHT_ONE);
 }
 
 static enum status trace_routing(struct graph *g, size_t layer, struct diag *dg)
@@ -127,7 +150,7 @@ static enum status trace_routing(struct graph *g, size_t layer, struct diag *dg)
     for (size_t i = 0; b && st == ST_OK && i < g->tokens * top_k; i++)
         st = trace_builder_row(b, g->turn, g->phase, g->pass, (uint32_t)(g->position + i / top_k),
                                (uint32_t)layer, (uint32_t)(i % top_k), g->ids[i],
-                               llrint((double)g->weight[i] * TRACE_WEIGHT_ONE), dg);
+                               trace_parts(g->weight[i]), dg);
     return st;
 }
 
@@ -170,7 +193,7 @@ static enum status predict_ahead(struct graph *g, size_t layer, struct diag *dg)
     for (size_t i = 0; g->setup.record->trace && st == ST_OK && i < n; i++)
         st = trace_builder_guess(g->setup.record->trace, g->turn, g->phase, g->pass,
                                  (uint32_t)layer, (uint32_t)target, (uint32_t)i, g->guess[i],
-                                 llrint((double)g->score[g->guess[i]] * TRACE_WEIGHT_ONE), dg);
+                                 trace_parts(g->score[g->guess[i]]), dg);
     if (st == ST_OK)
         st = experts_predict(g->setup.experts, g->pass, (uint32_t)layer, (uint32_t)target, g->guess,
                              n, dg);
@@ -184,8 +207,9 @@ static enum status experts_step(struct graph *g, size_t layer, struct diag *dg)
     uint32_t l = (uint32_t)layer;
     uint64_t clock = record_now_ns();
     graph_norm(g, g->setup.weights->layers[layer].ffn_norm);
-    route_tokens(g, layer);
-    enum status st = trace_routing(g, layer, dg);
+    enum status st = route_tokens(g, layer, dg);
+    if (st == ST_OK)
+        st = trace_routing(g, layer, dg);
     if (st == ST_OK)
         st = experts_choose(g->setup.experts, g->pass, l, g->ids, g->tokens, dg);
     if (st == ST_OK)
@@ -222,7 +246,8 @@ static enum status layer_step(struct graph *g, size_t layer, struct diag *dg)
 
 /* ---- the pass ---- */
 
-static void output_head(struct graph *g, enum graph_logits which, float *logits)
+static enum status output_head(struct graph *g, enum graph_logits which, float *logits,
+                               struct diag *dg)
 {
     const struct graph_weights *w = g->setup.weights;
     const struct compute_setup *c = &g->setup.compute;
@@ -233,6 +258,12 @@ static void output_head(struct graph *g, enum graph_logits which, float *logits)
                         w->head.weights.rows};
     products_run(c, &p, 1);
     record_operation(g->setup.record, OPERATION_HEAD, g->pass, TIMELINE_NONE, clock);
+    for (size_t i = 0; i < n * p.y_stride; i++)
+        if (isnan(logits[i]))
+            return diag_set(dg, ST_RANGE,
+                            "token %zu: the logit of %zu is not a number: the model is damaged",
+                            g->position + first + i / p.y_stride, i % p.y_stride);
+    return ST_OK;
 }
 
 static enum status check_tokens(const struct graph *g, const uint32_t *tokens, size_t n,
@@ -263,12 +294,12 @@ enum status graph_pass(struct graph *g, const uint32_t *tokens, size_t n, enum t
     set_angles(g);
     for (size_t l = 0; st == ST_OK && l < g->setup.weights->model->layer_count; l++)
         st = layer_step(g, l, dg);
+    if (st == ST_OK && which != LOGITS_NONE)
+        st = output_head(g, which, logits, dg);
     if (st != ST_OK) {
         g->failure = *dg;
         return st;
     }
-    if (which != LOGITS_NONE)
-        output_head(g, which, logits);
     g->position += n;
     g->pass++;
     return ST_OK;

@@ -45,7 +45,8 @@ void graph_free(struct graph *g);
 
 /* Runs `n` tokens (1..chunk) that follow those before. `logits`: one row of vocabulary size for each
  * token, or only for the last one, or (NULL) none at all. ST_RANGE: a token id beyond the vocabulary, or the context is full.
- * ST_IO: an expert could not be read; nothing more can be computed then, and each later pass says the same. */
+ * ST_IO: an expert could not be read, ST_RANGE: what came out is no number; nothing more can be computed then, and each
+ * later pass says the same. */
 enum graph_logits { LOGITS_NONE, LOGITS_LAST, LOGITS_ALL };
 MUST_CHECK enum status graph_pass(struct graph *g, const uint32_t *tokens, size_t n,
                                   enum trace_phase phase, enum graph_logits which, float *logits,

@@ -39,9 +39,54 @@ static enum status number(struct keys *k, double *out, const char *key, double f
     return ST_OK;
 }
 
+/* Keys that would change what is computed, and that no supported architecture's recipe has: a value other than the
+ * one that does nothing is refused, not overlooked. */
+static enum status refuse_unknown(struct keys *k)
+{
+    static const struct {
+        const char *key;
+        double nothing[2];
+    } rows[] = {
+        {"attention.scale", {0, 0}},          {"attention.clamp_kqv", {0, 0}},
+        {"attn_logit_softcapping", {0, 0}},   {"final_logit_softcapping", {0, 0}},
+        {"router_logit_softcapping", {0, 0}}, {"logit_scale", {0, 1}},
+        {"embedding_scale", {0, 1}},          {"residual_scale", {0, 1}},
+        {"attention.max_alibi_bias", {0, 0}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double value;
+        if (!gguf_has(k->w->file, full(k, rows[i].key)))
+            continue;
+        if (!gguf_double(k->w->file, full(k, rows[i].key), &value) ||
+            (value != rows[i].nothing[0] && value != rows[i].nothing[1]))
+            return diag_set(k->dg, ST_UNSUPPORTED,
+                            "%s: metadata key '%s' changes what is computed, and this "
+                            "architecture's recipe does not know how",
+                            gguf_file_path(k->w->file, 0), full(k, rows[i].key));
+    }
+    return ST_OK;
+}
+
+/* A window narrower than the context, where the importer made none of it. */
+static enum status refuse_window(struct keys *k)
+{
+    const struct model *m = k->w->model;
+    double window;
+    enum status st = number(k, &window, "attention.sliding_window", 0, 0, 1e15);
+    if (st != ST_OK || window < 1 || (m->max_context && window >= (double)m->max_context))
+        return st;
+    for (size_t l = 0; l < m->layer_count; l++)
+        if (m->layers[l].attention.window)
+            return ST_OK;
+    return diag_set(k->dg, ST_UNSUPPORTED,
+                    "%s: metadata key '%s' is %.0f: this architecture's recipe has no windows",
+                    gguf_file_path(k->w->file, 0), full(k, "attention.sliding_window"), window);
+}
+
+/* As llama.cpp has it: a factor without a type is linear, and in old files its key is rope.scale_linear. */
 static enum status read_scaling(struct keys *k, struct graph_numbers *n)
 {
-    struct gguf_text type = {"none", 4};
+    struct gguf_text type = {"linear", 6};
     double factor, original, fast, slow;
     gguf_get_text(k->w->file, full(k, "rope.scaling.type"), &type);
     bool yarn = gguf_text_is(type, "yarn"), linear = gguf_text_is(type, "linear");
@@ -49,7 +94,9 @@ static enum status read_scaling(struct keys *k, struct graph_numbers *n)
         return diag_set(k->dg, ST_UNSUPPORTED, "%s: rotary scaling '%.*s' is none of yarn, linear",
                         gguf_file_path(k->w->file, 0), (int)(type.length < 40 ? type.length : 40),
                         type.data);
-    enum status st = number(k, &factor, "rope.scaling.factor", 1, 1e-3, 1e6);
+    enum status st = number(k, &factor, "rope.scale_linear", 1, 1e-3, 1e6);
+    if (st == ST_OK)
+        st = number(k, &factor, "rope.scaling.factor", factor, 1e-3, 1e6);
     if (st == ST_OK)
         st = number(k, &original, "rope.scaling.original_context_length", 0, 1, 1e9);
     if (st == ST_OK)
@@ -160,16 +207,24 @@ static enum status check_experts(const struct keys *k, size_t layer)
     return ST_OK;
 }
 
+/* Heads have no length without the tensor that it is learnt from, so this comes before all that is measured by it. */
+static enum status check_families(struct keys *k)
+{
+    bool latent = k->w->recipe->latent;
+    for (size_t l = 0; l < k->w->model->layer_count; l++)
+        if (k->w->model->layers[l].attention.family != (latent ? ATTENTION_MLA : ATTENTION_GQA))
+            return diag_set(k->dg, ST_PARSE, "%s: tensor 'blk.%zu.%s' is missing",
+                            gguf_file_path(k->w->file, 0), l,
+                            latent ? "attn_kv_a_mqa.weight" : "attn_q.weight");
+    return ST_OK;
+}
+
 static enum status check_layers(struct keys *k, const struct graph_numbers *n)
 {
     enum status st = ST_OK;
     for (size_t l = 0; st == ST_OK && l < k->w->model->layer_count; l++) {
         const struct layer *layer = &k->w->model->layers[l];
         bool latent = k->w->recipe->latent;
-        if (layer->attention.family != (latent ? ATTENTION_MLA : ATTENTION_GQA))
-            return diag_set(k->dg, ST_PARSE, "%s: tensor 'blk.%zu.%s' is missing",
-                            gguf_file_path(k->w->file, 0), l,
-                            latent ? "attn_kv_a_mqa.weight" : "attn_q.weight");
         if (!latent && n->rope_dims > layer->attention.head_dim)
             st = wrong(k, "rope.dimension_count", "is above the length of a head");
         if (st == ST_OK && layer->ffn.experts)
@@ -187,6 +242,12 @@ enum status graph_numbers_read(struct graph_weights *w, struct diag *dg)
         return wrong(&k, "attention.layer_norm_rms_epsilon", "is missing");
     enum status st = number(&k, &epsilon, "attention.layer_norm_rms_epsilon", 0, 0, 1);
     n->epsilon = (float)epsilon;
+    if (st == ST_OK)
+        st = check_families(&k);
+    if (st == ST_OK)
+        st = refuse_unknown(&k);
+    if (st == ST_OK)
+        st = refuse_window(&k);
     if (st == ST_OK)
         st = read_rope(&k, n);
     if (st == ST_OK)

@@ -5,17 +5,18 @@
 
 static const struct recipe recipes[] = {
     {"qwen3moe", "ffn_norm.weight", ROPE_NEOX, NORM_HEAD, GATING_SOFTMAX, true, ACTIVATION_SWIGLU,
-     false, false},
+     false, false, 0},
     {"llama", "ffn_norm.weight", ROPE_ADJACENT, NORM_NONE, GATING_SOFTMAX, true, ACTIVATION_SWIGLU,
-     false, false},
+     false, false, 0},
     {"qwen2moe", "ffn_norm.weight", ROPE_NEOX, NORM_NONE, GATING_SOFTMAX, false, ACTIVATION_SWIGLU,
-     false, false},
+     false, false, MUST_QKV_BIAS | MUST_SHARED},
     {"olmoe", "ffn_norm.weight", ROPE_NEOX, NORM_ALL, GATING_SOFTMAX, false, ACTIVATION_SWIGLU,
-     false, false},
+     false, false, 0},
     {"gpt-oss", "post_attention_norm.weight", ROPE_NEOX, NORM_NONE, GATING_SOFTMAX_CHOSEN, true,
-     ACTIVATION_SWIGLU_CLAMPED, false, true},
+     ACTIVATION_SWIGLU_CLAMPED, false, true,
+     MUST_QKV_BIAS | MUST_OUTPUT_BIAS | MUST_SINKS | MUST_ROUTER_BIAS | MUST_EXPERT_BIAS},
     {"deepseek2", "ffn_norm.weight", ROPE_ADJACENT, NORM_NONE, GATING_SOFTMAX, false,
-     ACTIVATION_SWIGLU, true, false},
+     ACTIVATION_SWIGLU, true, false, 0},
 };
 
 enum status recipe_find(const struct recipe **out, const struct gguf *g, struct diag *dg)

@@ -28,6 +28,17 @@ enum gating {
     GATING_SOFTMAX_CHOSEN = 3 /* the largest logits are chosen, softmax over them */
 };
 
+/* Tensors that a file of the architecture must have, beside those that every one needs: without them something else would
+ * be computed, without a word. */
+enum must {
+    MUST_QKV_BIAS = 1,
+    MUST_OUTPUT_BIAS = 2,
+    MUST_SINKS = 4,
+    MUST_ROUTER_BIAS = 8,
+    MUST_EXPERT_BIAS = 16,
+    MUST_SHARED = 32 /* a shared expert with its gate */
+};
+
 enum expert_activation { ACTIVATION_SWIGLU, ACTIVATION_SWIGLU_CLAMPED };
 
 struct recipe {
@@ -41,6 +52,7 @@ struct recipe {
     enum expert_activation activation;
     bool latent;         /* MLA */
     bool yarn_unrounded; /* YaRN blends between fractional pairs, as the model's reference does */
+    unsigned must;       /* of enum must */
 };
 
 /* gpt-oss: alpha and limit of its clamped SwiGLU (its reference implementation, torch/model.py). */

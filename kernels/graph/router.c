@@ -7,7 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-static float best_two(const float *score, size_t n)
+/* Keeps weights numbers where all probabilities are 0; as DeepSeek-V3's published modelling code has it. */
+#define LEAST_SUM 1e-20f
+
+/* What a group of n is worth: its best expert, or its best two together. */
+static float worth_of(const float *score, size_t n, bool two)
 {
     float first = -INFINITY, second = -INFINITY;
     for (size_t i = 0; i < n; i++)
@@ -17,7 +21,7 @@ static float best_two(const float *score, size_t n)
         } else if (score[i] > second) {
             second = score[i];
         }
-    return n > 1 ? first + second : first;
+    return two && n > 1 ? first + second : first;
 }
 
 /* Leaves only the experts of the best groups. */
@@ -30,7 +34,7 @@ static void keep_groups(const struct graph_numbers *n, float *score, size_t expe
     if (n->groups <= 1 || n->groups_used >= n->groups)
         return;
     for (size_t g = 0; g < n->groups; g++)
-        worth[g] = best_two(score + g * each, each);
+        worth[g] = worth_of(score + g * each, each, n->gating == GATING_SIGMOID);
     top_k(best, n->groups_used, worth, n->groups);
     for (size_t g = 0; g < n->groups_used; g++)
         kept[best[g]] = true;
@@ -74,7 +78,7 @@ void router_weights(const struct graph_weights *w, const struct isa *isa, const 
         for (size_t i = 0; i < count; i++)
             sum += weights[i];
         for (size_t i = 0; i < count; i++)
-            weights[i] /= sum;
+            weights[i] /= sum + LEAST_SUM;
     }
     for (size_t i = 0; i < count; i++)
         weights[i] *= w->numbers.weights_scale;

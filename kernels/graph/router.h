@@ -8,9 +8,10 @@
 #define ROUTER_CHOICE_MAX 256u
 
 /* What the choice goes by: probabilities (softmax or sigmoid) plus the layer's selection bias, or the
- * logits where softmax comes after the choice. Experts of groups that are left out are -infinity
- * (DeepSeek-V3, arXiv 2412.19437, section 2.1.2: a group is worth its best two experts). `probability` becomes what the
- * weights are taken from. Both are experts long; `probability` holds the logits at first. */
+ * logits where softmax comes after the choice. Experts of groups that are left out are -infinity. A group is worth its
+ * best expert (DeepSeek-V2, arXiv 2405.04434, section 2.1.2), or, where experts are sigmoids, its best two together
+ * (DeepSeek-V3, arXiv 2412.19437, section 2.1.2). `probability` becomes what the weights are taken from. Both
+ * are experts long; `probability` holds the logits at first. */
 void router_scores(const struct graph_weights *w, const struct isa *isa, size_t layer,
                    float *probability, float *score);
 

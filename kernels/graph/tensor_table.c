@@ -224,7 +224,7 @@ static bool has_matrix(const struct matrix *m)
 static const char *missing_attention(const struct graph_weights *w, const struct layer_weights *l)
 {
     if (!has_matrix(&l->q) && !has_matrix(&l->q_b))
-        return "attn_q.weight";
+        return l->q_a_norm ? "attn_q_b.weight" : "attn_q.weight";
     if (!has_matrix(&l->out))
         return "attn_output.weight";
     if (w->recipe->qk_norm != NORM_NONE && (!l->q_norm || !l->k_norm))
@@ -232,11 +232,42 @@ static const char *missing_attention(const struct graph_weights *w, const struct
     if (!w->recipe->latent)
         return has_matrix(&l->k) ? has_matrix(&l->v) ? NULL : "attn_v.weight" : "attn_k.weight";
     if (has_matrix(&l->q_b) && (!has_matrix(&l->q_a) || !l->q_a_norm))
-        return "attn_q_a.weight";
+        return l->q_a_norm ? "attn_q_a.weight" : "attn_q_a_norm.weight";
     if (!has_matrix(&l->kv_a) || !l->kv_a_norm)
-        return "attn_kv_a_mqa.weight";
+        return l->kv_a_norm ? "attn_kv_a_mqa.weight" : "attn_kv_a_norm.weight";
     bool split = has_matrix(&l->k_b) && has_matrix(&l->v_b);
     return has_matrix(&l->kv_b) || split ? NULL : "attn_kv_b.weight";
+}
+
+/* What only some architectures have, and a bias that only some layers have. */
+static const char *missing_extra(const struct graph_weights *w, const struct layer_weights *l,
+                                 const struct ffn *f)
+{
+    const struct layer_weights *first = &w->layers[0];
+    unsigned must = w->recipe->must, routed = f->experts ? must : 0;
+    bool select = w->recipe->latent && w->numbers.gating == GATING_SIGMOID;
+    const struct {
+        bool needed, there;
+        const char *name;
+    } list[] = {
+        {must & MUST_QKV_BIAS || first->q.bias, l->q.bias, "attn_q.bias"},
+        {must & MUST_QKV_BIAS || first->k.bias, l->k.bias, "attn_k.bias"},
+        {must & MUST_QKV_BIAS || first->v.bias, l->v.bias, "attn_v.bias"},
+        {must & MUST_OUTPUT_BIAS || first->out.bias, l->out.bias, "attn_output.bias"},
+        {must & MUST_SINKS, l->sinks, "attn_sinks.weight"},
+        {routed & MUST_ROUTER_BIAS, l->router.bias, "ffn_gate_inp.bias"},
+        {routed & MUST_EXPERT_BIAS, l->gate_bias, "ffn_gate_exps.bias"},
+        {routed & MUST_EXPERT_BIAS, l->up_bias, "ffn_up_exps.bias"},
+        {routed & MUST_EXPERT_BIAS, l->down_bias, "ffn_down_exps.bias"},
+        {routed & MUST_SHARED, has_matrix(&l->shared_down), "ffn_down_shexp.weight"},
+        {routed & MUST_SHARED, has_matrix(&l->shared_router), "ffn_gate_inp_shexp.weight"},
+        /* DeepSeek-V3 (arXiv 2412.19437, section 2.1.2): where experts are sigmoids, a bias has its say in the choice. */
+        {select && f->experts, l->select_bias, "exp_probs_b.bias"},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i].needed && !list[i].there)
+            return list[i].name;
+    return NULL;
 }
 
 const char *tensor_missing(const struct graph_weights *w, size_t layer_idx)
@@ -256,5 +287,6 @@ const char *tensor_missing(const struct graph_weights *w, size_t layer_idx)
         return has_matrix(&l->up) ? "ffn_down.weight" : "ffn_up.weight";
     if (f->shared_width && !(has_matrix(&l->shared_gate) && has_matrix(&l->shared_up)))
         return has_matrix(&l->shared_up) ? "ffn_gate_shexp.weight" : "ffn_up_shexp.weight";
-    return NULL; /* a layer has a shared expert because its down matrix is there */
+    return missing_extra(w, l,
+                         f); /* a layer has a shared expert because its down matrix is there */
 }
