@@ -98,9 +98,7 @@ static enum status read_passage(struct token_list *tokens, struct args *a, const
 {
     if (args_given(a, "text") == args_given(a, "tokens"))
         return diag_set(dg, ST_USAGE, "one of --text and --tokens is expected");
-    if (args_given(a, "tokens"))
-        return passage_from_ids(tokens, a, "tokens", dg);
-    return passage_from_file(tokens, a, model, args_text(a, "text"), dg);
+    return passage_read(tokens, a, model, args_text(a, "text"), dg);
 }
 
 static enum status learn(struct args *a, struct engine *e, struct recording *r,
@@ -154,7 +152,8 @@ const struct command command_engine_heads = {
     .name = "engine heads",
     .summary = "train heads that foretell the experts of a later layer",
     .usage = "MODEL.gguf (--text FILE | --tokens 1,2,3) [--out FILE] [--distance N] [--ridge X]",
-    .example = "memwall engine heads synth.gguf --tokens 1,2,3,4,5,6,7,8,9,10 --window 2",
+    .example = "memwall engine heads models/tiny/tiny-q4_0.gguf --text models/tiny/README.md "
+               "--window 64 --tokens-max 960",
     .options = options,
     .positional_min = 1,
     .positional_max = 1,

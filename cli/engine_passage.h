@@ -38,13 +38,10 @@
         .help = "instruction set of the kernels: auto, scalar, ...", .fallback = "auto"            \
     }
 
-/* The tokens of a text file, by the vocabulary of the model; cut to --tokens-max. ST_UNSUPPORTED:
- * it has none. */
-MUST_CHECK enum status passage_from_file(struct token_list *out, const struct args *a,
-                                         const char *model, const char *path, struct diag *dg);
-/* The tokens that an option lists. */
-MUST_CHECK enum status passage_from_ids(struct token_list *out, struct args *a, const char *option,
-                                        struct diag *dg);
+/* The tokens of a text file, by the vocabulary of the model, or (path NULL) those that --tokens
+ * lists; cut to --tokens-max. */
+MUST_CHECK enum status passage_read(struct token_list *out, struct args *a, const char *model,
+                                    const char *path, struct diag *dg);
 
 /* Everything of the setup that PASSAGE_OPTIONS and the model say, for an engine without surprises:
  * all experts that fit, least recently used out first. */

@@ -124,8 +124,7 @@ static enum status read_passage(struct args *a, struct engine *e, struct moments
 {
     struct token_list tokens = {0};
     struct progress bar = {.label = "reading"};
-    enum status st =
-        passage_from_file(&tokens, a, args_positional(a, 0), args_text(a, "weighted"), dg);
+    enum status st = passage_read(&tokens, a, args_positional(a, 0), args_text(a, "weighted"), dg);
     if (st == ST_OK)
         st = moments_begin(m, engine_weights(e), dg);
     if (st == ST_OK)
@@ -161,7 +160,8 @@ const struct command command_engine_repair = {
     .name = "engine repair",
     .summary = "a low-rank correction of a model's quantisation error, as an adapter",
     .usage = "BASE.gguf --from FULL.gguf --out FILE [--rank R] [--weighted TEXT]",
-    .example = "memwall engine repair base.gguf --from full.gguf --rank 16 --out repair.gguf",
+    .example = "memwall engine repair models/tiny/tiny-q4_0.gguf --from tiny-f16.gguf --rank 16 "
+               "--out repair.gguf",
     .options = options,
     .positional_min = 1,
     .positional_max = 1,

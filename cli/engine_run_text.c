@@ -34,7 +34,7 @@ void engine_text_close(struct engine_text *t)
     t->tokenizer = NULL;
 }
 
-static enum status read_ids(struct token_list *out, struct args *a, struct diag *dg)
+enum status engine_text_ids(struct token_list *out, struct args *a, struct diag *dg)
 {
     size_t count;
     const char *const *piece = args_split(a, args_text(a, "tokens"), &count);
@@ -70,8 +70,8 @@ static enum status encode(struct token_list *out, const struct engine_text *t, c
     return st;
 }
 
-static enum status encode_file(struct token_list *out, const struct engine_text *t,
-                               const char *path, struct diag *dg)
+enum status engine_text_file(struct token_list *out, const struct engine_text *t, const char *path,
+                             struct diag *dg)
 {
     int fd;
     enum status st = infile_open(&fd, path, INFILE_STREAM, dg);
@@ -89,7 +89,7 @@ static enum status encode_file(struct token_list *out, const struct engine_text 
     else
         close(fd);
     if (st == ST_OK && n > PROMPT_BYTES_MAX)
-        st = diag_set(dg, ST_RANGE, "%s: a prompt of at most 16 MiB is expected", path);
+        st = diag_set(dg, ST_RANGE, "%s: a text of at most 16 MiB is expected", path);
     if (st == ST_OK)
         st = encode(out, t, text, n, dg);
     free(text);
@@ -107,11 +107,11 @@ enum status engine_text_prompt(struct token_list *out, const struct engine_text 
         return diag_set(dg, ST_USAGE, "one of --prompt, --prompt-file, --tokens%s is expected",
                         given ? "" : " or --route");
     if (args_given(a, "tokens"))
-        return read_ids(out, a, dg);
+        return engine_text_ids(out, a, dg);
     if (args_given(a, "prompt"))
         return encode(out, t, args_text(a, "prompt"), strlen(args_text(a, "prompt")), dg);
     if (args_given(a, "prompt-file"))
-        return encode_file(out, t, args_text(a, "prompt-file"), dg);
+        return engine_text_file(out, t, args_text(a, "prompt-file"), dg);
     return ST_OK;
 }
 

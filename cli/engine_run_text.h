@@ -18,6 +18,11 @@ void engine_text_close(struct engine_text *t);
 MUST_CHECK enum status engine_text_prompt(struct token_list *out, const struct engine_text *t,
                                           struct args *a, struct diag *dg);
 
+/* The whole of a text file; the ids of --tokens. ST_USAGE: no vocabulary, or nothing in it. */
+MUST_CHECK enum status engine_text_file(struct token_list *out, const struct engine_text *t,
+                                        const char *path, struct diag *dg);
+MUST_CHECK enum status engine_text_ids(struct token_list *out, struct args *a, struct diag *dg);
+
 bool engine_text_ends(const struct engine_text *t, uint32_t token);
 /* Onto standard output, at once; ids are separated by commas. */
 void engine_text_print(const struct engine_text *t, uint32_t token, bool first);

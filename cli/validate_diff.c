@@ -54,7 +54,8 @@ const struct command command_validate_diff = {
     .name = "validate diff",
     .summary = "two timelines by component: where a simulated and a measured run differ",
     .usage = "SIM.json ENGINE.json [--from-pass N]",
-    .example = "memwall validate diff tests/data/timeline-simulated.json tests/data/timeline-measured.json --from-pass 1",
+    .example = "memwall validate diff tests/data/timeline-simulated.json "
+               "tests/data/timeline-measured.json --from-pass 1",
     .options = options,
     .positional_min = 2,
     .positional_max = 2,

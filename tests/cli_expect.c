@@ -161,3 +161,13 @@ void expect_holds(const char *arguments, int exit_code, const char *out, const c
         assert_int_equal(r.out_bytes, 0);
     run_free(&r);
 }
+
+bool example_is_slow(const char *command)
+{
+    static const char *const slow[] = {"bench", "engine bench", "engine repair", "calibrate",
+                                       "validate measured"};
+    for (size_t i = 0; i < sizeof slow / sizeof *slow; i++)
+        if (strncmp(command, slow[i], strlen(slow[i])) == 0)
+            return true;
+    return false;
+}

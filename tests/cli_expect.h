@@ -34,6 +34,9 @@ struct command_list {
     size_t count;
 };
 void command_list_read(struct command_list *out);
+/* Those that measure the machine, which takes a while and never gives the same figures twice, or need a model twice; they
+ * are tried with small settings elsewhere. */
+bool example_is_slow(const char *command);
 /* The example of a command's --help with the program's absolute path in front, run in a temporary folder
  * beside links to tests/, experiments/ and models/. `tail` is appended to the command. */
 struct run run_example(const char *command, const char *tail);

@@ -10,13 +10,6 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Benchmarks take minutes, and a repair needs a model twice; they are tried with small settings elsewhere. */
-static bool is_slow(const char *command)
-{
-    return starts_with(command, "bench") || starts_with(command, "engine bench") ||
-           starts_with(command, "engine repair");
-}
-
 static void every_command_has_help_with_an_example_of_itself(void **state)
 {
     (void)state;
@@ -53,7 +46,7 @@ static void every_example_runs(void **state)
     struct command_list list;
     command_list_read(&list);
     for (size_t i = 0; i < list.count; i++) {
-        if (is_slow(list.name[i]))
+        if (example_is_slow(list.name[i]))
             continue;
         struct run r = run_example(list.name[i], "");
         if (r.exit_code != 0)
@@ -71,7 +64,7 @@ static void every_example_prints_the_same_bytes_twice(void **state)
     struct command_list list;
     command_list_read(&list);
     for (size_t i = 0; i < list.count; i++) {
-        if (is_slow(list.name[i]))
+        if (example_is_slow(list.name[i]))
             continue;
         struct run first = run_example(list.name[i], ""), second = run_example(list.name[i], "");
         assert_int_equal(first.out_bytes, second.out_bytes);
@@ -93,7 +86,7 @@ static void for_each_table(const char *format, void (*check)(const char *command
     command_list_read(&list);
     for (size_t i = 0; i < list.count; i++) {
         char tail[32];
-        if (is_slow(list.name[i]) || is_description(list.name[i]))
+        if (example_is_slow(list.name[i]) || is_description(list.name[i]))
             continue;
         snprintf(tail, sizeof tail, "--format=%s", format);
         struct run r = run_example(list.name[i], tail);
