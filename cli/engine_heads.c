@@ -152,7 +152,8 @@ const struct command command_engine_heads = {
     .name = "engine heads",
     .summary = "train heads that foretell the experts of a later layer",
     .usage = "MODEL.gguf (--text FILE | --tokens 1,2,3) [--out FILE] [--distance N] [--ridge X]",
-    .example = "memwall engine heads synth.gguf --tokens 1,2,3,4,5,6,7,8,9,10 --window 2",
+    .example = "memwall engine heads models/tiny/tiny-q4_0.gguf --text models/tiny/README.md "
+               "--window 64 --tokens-max 960",
     .options = options,
     .positional_min = 1,
     .positional_max = 1,
