@@ -54,7 +54,8 @@ static enum status make_trace(struct engine_rig *r, struct diag *dg)
     if (!layer)
         return diag_no_memory(dg);
     for (size_t l = 0; l < m->layer_count; l++)
-        layer[l].expert_bytes = m->layers[l].expert_bytes;
+        layer[l].expert_bytes =
+            m->layers[l].ffn.experts ? experts_decisions(r->experts)->expert_bytes[l] : 0;
     enum status st =
         trace_builder_new(&r->record.trace, "rig", (uint32_t)m->layer_count,
                           (uint32_t)model_experts(m), (uint32_t)model_top_k(m), layer, dg);
@@ -68,10 +69,10 @@ enum status engine_rig_open(struct engine_rig *r, struct diag *dg)
     enum status st = graph_weights_load(&r->weights, r->path, NULL, NULL, dg);
     if (st == ST_OK)
         st = workers_new(&r->workers, r->threads ? r->threads : 1, dg);
-    if (st == ST_OK && r->trace)
-        st = make_trace(r, dg);
     if (st == ST_OK)
         st = make_experts(r, dg);
+    if (st == ST_OK && r->trace)
+        st = make_trace(r, dg);
     if (st != ST_OK)
         engine_rig_close(r);
     return st;

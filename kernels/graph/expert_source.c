@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+/* A record of a pack is read in pieces of about this size, which disks read at their full rate. */
+#define RECORD_PIECE_BYTES ((uint64_t)256 << 10)
+
 static const struct layer *layer_of(const struct expert_source *s, uint32_t layer)
 {
     return &s->weights->model->layers[layer];
@@ -18,6 +21,10 @@ enum status expert_source_open(struct expert_source *s, const struct graph_weigh
     enum status st = s->expert_bytes && s->room_bytes ? ST_OK : diag_no_memory(dg);
     if (st == ST_OK && pack_path)
         st = pack_open(&s->pack, pack_path, w->file, w->model, dg);
+    if (st == ST_OK && s->pack) {
+        s->sound = calloc(layers * model_experts(w->model), sizeof *s->sound);
+        st = s->sound ? ST_OK : diag_no_memory(dg);
+    }
     for (size_t l = 0; st == ST_OK && l < layers; l++) {
         const struct pack_layout *packed = s->pack ? pack_layout(s->pack, l) : NULL;
         s->expert_bytes[l] = packed ? packed->record_bytes : w->model->layers[l].expert_bytes;
@@ -32,7 +39,23 @@ void expert_source_close(struct expert_source *s)
     pack_close(s->pack);
     free(s->expert_bytes);
     free(s->room_bytes);
+    free(s->sound);
     *s = (struct expert_source){0};
+}
+
+/* Reads of one batch share the device evenly, so records read in one go would land together, at the end, and nothing could
+ * be computed until then. In pieces the first record lands first. They lie one behind the other in the
+ * room, too, where they are whole blocks of the device; where those are larger, a record is one piece. */
+static void cut_record(struct pack_record r, uint32_t block_bytes, struct load *load)
+{
+    uint64_t count = block_bytes > PACK_ALIGN ? 1 : r.bytes / RECORD_PIECE_BYTES;
+    count = count < 1 ? 1 : count > LOADER_PIECES_MAX ? LOADER_PIECES_MAX : count;
+    uint64_t each = (r.bytes / count + PACK_ALIGN - 1) / PACK_ALIGN * PACK_ALIGN;
+    for (uint64_t at = 0; at < r.bytes; at += each) {
+        uint64_t left = r.bytes - at;
+        load->piece[load->piece_count++] =
+            (struct load_piece){0, r.offset_bytes + at, left < each ? left : each};
+    }
 }
 
 void expert_source_load(const struct expert_source *s, uint32_t layer, uint32_t expert,
@@ -42,8 +65,7 @@ void expert_source_load(const struct expert_source *s, uint32_t layer, uint32_t 
     load->expert = expert;
     load->piece_count = 0;
     if (s->pack) {
-        struct pack_record r = pack_record(s->pack, layer, expert);
-        load->piece[load->piece_count++] = (struct load_piece){0, r.offset_bytes, r.bytes};
+        cut_record(pack_record(s->pack, layer, expert), s->block_bytes, load);
         return;
     }
     for (int part = 0; part < PART_MAX; part++) {
@@ -91,7 +113,8 @@ enum status expert_source_attach(struct expert_source *s, struct loader_io *io, 
         st = gguf_check_unchanged(s->weights->file, dg);
     if (st != ST_OK)
         return st;
-    uint64_t slack = most_slack(s, io), align = loader_io_block_bytes(io);
+    s->block_bytes = loader_io_block_bytes(io);
+    uint64_t slack = most_slack(s, io), align = s->block_bytes;
     for (uint32_t l = 0; l < s->weights->model->layer_count; l++)
         if (s->expert_bytes[l])
             s->room_bytes[l] = (s->expert_bytes[l] + slack + align - 1) / align * align;
@@ -121,8 +144,13 @@ void expert_source_matrices(const struct expert_source *s, const struct loader_i
     }
 }
 
-enum status expert_source_check(const struct expert_source *s, uint32_t layer, uint32_t expert,
+enum status expert_source_check(struct expert_source *s, uint32_t layer, uint32_t expert,
                                 const void *room, struct diag *dg)
 {
-    return s->pack ? pack_check(s->pack, layer, expert, room, dg) : ST_OK;
+    if (!s->pack)
+        return ST_OK;
+    bool *sound = &s->sound[layer * model_experts(s->weights->model) + expert];
+    enum status st = *sound ? ST_OK : pack_check(s->pack, layer, expert, room, dg);
+    *sound = st == ST_OK;
+    return st;
 }

@@ -16,6 +16,8 @@ struct expert_source {
     struct pack *pack;      /* NULL: from the GGUF */
     uint64_t *expert_bytes; /* by layer: payload of one expert; 0: no routed experts */
     uint64_t *room_bytes;   /* by layer: the largest room that an expert of it takes */
+    uint32_t block_bytes;   /* of the files' device, once attached */
+    bool *sound; /* by layer x experts of the model: its record was read and matched its checksum */
 };
 
 /* `pack_path` may be NULL. */
@@ -36,8 +38,10 @@ void expert_source_matrices(const struct expert_source *s, const struct loader_i
                             uint32_t layer, uint32_t expert, const void *room,
                             struct weights out[PART_MAX]);
 
-/* A pack has checksums: what was read is compared. ST_OK for a GGUF. */
-MUST_CHECK enum status expert_source_check(const struct expert_source *s, uint32_t layer,
-                                           uint32_t expert, const void *room, struct diag *dg);
+/* A pack has checksums: what was read is compared, the first time that it is read. The loader looks after each read whether
+ * the file is still the one that was opened, so what was sound once stays so; checking every read anew would
+ * hold up the one thread that computes, most of all where experts come and go. ST_OK for a GGUF. */
+MUST_CHECK enum status expert_source_check(struct expert_source *s, uint32_t layer, uint32_t expert,
+                                           const void *room, struct diag *dg);
 
 #endif

@@ -464,6 +464,14 @@ enum status experts_layer_end(struct experts *e, uint32_t pass, uint32_t layer, 
 
 /* ---- what there is ---- */
 
+enum status experts_settle(struct experts *e, struct diag *dg)
+{
+    enum status st = ST_OK;
+    while (st == ST_OK && e->slots.pending_count > 0)
+        st = expert_slots_settle(&e->slots, e->slots.pending[0], dg);
+    return st;
+}
+
 size_t experts_chunk(const struct experts *e)
 {
     return e->chunk;

@@ -67,6 +67,9 @@ MUST_CHECK enum status experts_new(struct experts **out, const struct experts_se
                                    struct diag *dg);
 void experts_free(struct experts *e); /* NULL is fine */
 
+/* Waits for all reads that were commanded, so that the record tells of each. */
+MUST_CHECK enum status experts_settle(struct experts *e, struct diag *dg);
+
 size_t experts_chunk(const struct experts *e); /* tokens a pass may have */
 const struct decide_setup *experts_decisions(const struct experts *e);
 const struct decide_counts *experts_counts(const struct experts *e);

@@ -1,7 +1,7 @@
 /* pack.h -- expert-major files: all that one expert is, in one aligned record.
  *
  * A stacked GGUF tensor keeps the gate, up and down matrices of an expert megabytes apart, so a miss is
- * three reads, none of them aligned. In a pack it is one direct read, of matrices that lie as the
+ * three reads, none of them aligned. In a pack it is one stretch for direct reads, of matrices that lie as the
  * kernels want them (kernels/formats/packed.h), with a checksum. Everything else of the model stays in
  * the GGUF file; a pack is of use only beside the file it was made from, and proves that it is:
  * nothing is ever computed with experts of another model, or of another training state of the same shapes.
