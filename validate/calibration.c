@@ -77,6 +77,16 @@ static double pieces(const struct calibration *c)
     return (double)c->burst[0].reads / c->burst[0].experts;
 }
 
+/* What a burst of n experts takes by itself, on the line between the measured ones. */
+static double burst_ns(const struct calibration *c, uint64_t n)
+{
+    size_t i = 1;
+    while (i + 1 < c->bursts && c->burst[i].experts < n)
+        i++;
+    const struct read_burst *a = &c->burst[i - 1], *b = &c->burst[i];
+    return a->ns + (b->ns - a->ns) * ((double)n - a->experts) / (b->experts - a->experts);
+}
+
 /* Takes the bytes' time off what the engine took; the rest is overhead, and a group of experts' call is what makes the
  * engine's own time of experts come out. */
 static void leave_overheads(struct calibration *c, struct calibration_threads *t,
@@ -100,7 +110,7 @@ static void leave_overheads(struct calibration *c, struct calibration_threads *t
     }
     t->layer_overhead_ns =
         above(t->engine.dense_ns + t->engine.shared_ns - dense - shared) / (double)m->layer_count;
-    t->token_overhead_ns = above(t->engine.head_ns - dense_ns(c, t, m, head));
+    t->token_overhead_ns = above(t->waiting.head_ns - dense_ns(c, t, m, head));
     size_t guesses = 0; /* of a token: layers whose next one has experts */
     for (size_t l = 0; l + 1 < m->layer_count; l++)
         guesses += m->layers[l].ffn.experts > 0 && m->layers[l + 1].ffn.experts > 0;
@@ -108,15 +118,18 @@ static void leave_overheads(struct calibration *c, struct calibration_threads *t
         t->predict_ns = above(t->guessing.dense_ns - t->engine.dense_ns) / (double)guesses;
     /* What kernels take longer after a wait, beside issuing reads. */
     const struct engine_costs *w = &t->waiting;
+    double call = moe ? above(t->engine.expert_ns - experts) / (double)moe : 0;
+    double groups = w->stalls - (double)moe; /* more than a resident run has */
     if (w->stalls > 0)
-        t->resume_ns = above(w->expert_ns - t->engine.expert_ns) / w->stalls;
+        t->resume_ns = above(w->expert_ns - t->engine.expert_ns - groups * call) / w->stalls;
+    if (moe)
+        t->read_extra_ns = above(w->read_span_ns / (double)moe - burst_ns(c, model_top_k(m)));
     if (moe)
         t->resume_layer_ns =
             above(w->dense_ns + w->shared_ns - t->engine.dense_ns - t->engine.shared_ns -
                   w->reads * pieces(c) * c->costs.submit_ns) /
             (double)moe;
-    if (moe)
-        t->expert.call_ns = above(t->engine.expert_ns - experts) / (double)moe;
+    t->expert.call_ns = call;
 }
 
 static enum status calibrate_threads(struct calibration *out, struct calibration_threads *t,
