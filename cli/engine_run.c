@@ -260,10 +260,19 @@ static bool ends(const struct run *r, uint32_t token)
            engine_text_ends(&r->text, token);
 }
 
-static void show_token(struct run *r, uint32_t token)
+/* A run whose text nobody reads any more ends. */
+static enum status show_token(struct run *r, uint32_t token, struct diag *dg)
 {
-    if (!r->report)
-        engine_text_print(&r->text, token, r->generated.count == 1);
+    return r->report ? ST_OK : engine_text_print(&r->text, token, r->generated.count == 1, dg);
+}
+
+/* Before anything else is said, also of a run that failed: what stderr gets then begins a line. */
+static void end_text(const struct run *r)
+{
+    if (r->report || r->generated.count == 0)
+        return;
+    putchar('\n');
+    fflush(stdout); /* a failure stays in the stream, for flush_stdout */
 }
 
 /* Not where the text itself comes out on the terminal. */
@@ -287,8 +296,8 @@ static enum status generate(struct run *r, float *logits, struct diag *dg)
         if (st != ST_OK || ends(r, token))
             return st;
         r->generated.ids[r->generated.count++] = token;
-        show_token(r, token);
-        if (r->generated.count < r->generate)
+        st = show_token(r, token, dg);
+        if (st == ST_OK && r->generated.count < r->generate)
             st = engine_step(r->engine, token, logits, dg);
     }
     return st;
@@ -312,6 +321,7 @@ static enum status run_tokens(struct run *r, struct diag *dg)
     if (st == ST_OK)
         st = generate(r, all ? logits + (r->prompt.count - 1) * vocab : logits, dg);
     show_progress(r, NULL, 0);
+    end_text(r);
     free(logits);
     return st;
 }
@@ -440,10 +450,40 @@ static enum status finish(struct run *r, struct diag *dg)
         return st;
     if (r->report)
         return print_row(r, dg);
-    if (r->generated.count > 0)
-        putchar('\n');
     say_figures(r);
     return flush_stdout(dg);
+}
+
+/* What would be asked for and never be prefetched. */
+static enum status check_prefetch(const struct run *r, struct diag *dg)
+{
+    const struct decide_setup *d = experts_decisions(engine_experts(r->engine));
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < d->layers; i++)
+        if (d->expert_bytes[i] > 0 && d->expert_bytes[i] < least)
+            least = d->expert_bytes[i];
+    if (args_given(r->a, "prefetch-distance") && d->prefetch_distance >= d->layers)
+        return diag_set(dg, ST_RANGE,
+                        "--prefetch-distance: %" PRIu32 " layers ahead are none of the model's "
+                        "%" PRIu32,
+                        d->prefetch_distance, d->layers);
+    if (args_given(r->a, "prefetch-budget") && d->prefetch_bytes_max < least)
+        return diag_set(dg, ST_RANGE,
+                        "--prefetch-budget: %" PRIu64
+                        " bytes hold no expert, of which the smallest "
+                        "has %" PRIu64,
+                        d->prefetch_bytes_max, least);
+    return ST_OK;
+}
+
+/* Positions beyond what the model has learnt are computed all the same. */
+static void say_context(const struct run *r, const struct engine_setup *s)
+{
+    uint64_t most = engine_weights(r->engine)->model->max_context;
+    if (most && s->context > most)
+        say("a context of %zu tokens is beyond the %" PRIu64 " of the model: what it writes there "
+            "means little",
+            s->context, most);
 }
 
 static enum status open_engine(struct run *r, struct engine_setup *s, struct diag *dg)
@@ -459,7 +499,9 @@ static enum status open_engine(struct run *r, struct engine_setup *s, struct dia
         say("there is room for %zu tokens at a time: the prompt goes through in chunks of that "
             "many",
             graph_chunk(engine_graph(r->engine)));
-    return follow_route(r, dg);
+    say_context(r, s);
+    st = check_prefetch(r, dg);
+    return st == ST_OK ? follow_route(r, dg) : st;
 }
 
 static void run_free(struct run *r)
