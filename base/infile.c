@@ -35,3 +35,18 @@ enum status infile_open(int *fd, const char *path, enum infile_kind kind, struct
     }
     return st;
 }
+
+enum status infile_read_at(int fd, const char *path, void *to, size_t bytes, uint64_t offset,
+                           size_t *got, struct diag *dg)
+{
+    *got = 0;
+    while (*got < bytes) {
+        ssize_t n = pread(fd, (char *)to + *got, bytes - *got, (off_t)(offset + *got));
+        if (n < 0 && errno != EINTR)
+            return diag_errno(dg, path, "cannot be read");
+        if (n == 0)
+            return ST_OK;
+        *got += n > 0 ? (size_t)n : 0;
+    }
+    return ST_OK;
+}

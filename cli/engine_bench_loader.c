@@ -5,6 +5,7 @@
 #include "cli/report.h"
 
 #include "base/progress.h"
+#include "kernels/bench/bare_ring.h"
 #include "kernels/bench/bench_file.h"
 #include "kernels/bench/loader_bench.h"
 
@@ -61,6 +62,12 @@ static enum status read_options(struct matrix *m, struct args *a, struct diag *d
     uint64_t backend = args_count(a, "backend");
     m->first = backend == LOADER_THREADS ? LOADER_THREADS : LOADER_URING;
     m->last = backend == LOADER_URING ? LOADER_URING : LOADER_THREADS;
+    if (m->setup.bytes_max > BARE_RING_BYTES_MAX / m->setup.depth_max)
+        return diag_set(dg, ST_USAGE,
+                        "--sizes, --depths: %" PRIu32 " reads of %" PRIu64
+                        " bytes in flight are more than the %" PRIu64
+                        " bytes that the kernel registers",
+                        m->setup.depth_max, m->setup.bytes_max, BARE_RING_BYTES_MAX);
     if (m->setup.file_bytes < m->setup.bytes_max)
         return diag_set(dg, ST_USAGE, "--file-bytes: expected at least the largest read, %" PRIu64,
                         m->setup.bytes_max);

@@ -2,6 +2,7 @@
 #include "cli/engine_passage.h"
 
 #include "base/progress.h"
+#include "cli/command.h"
 #include "cli/engine_run_text.h"
 #include "models/gguf_model.h"
 
@@ -15,8 +16,10 @@ enum status passage_read(struct token_list *out, struct args *a, const char *mod
     enum status st = path ? engine_text_open(&t, model, dg) : engine_text_ids(out, a, dg);
     if (st == ST_OK && path)
         st = engine_text_file(out, &t, path, dg);
-    if (out->count > most)
+    if (st == ST_OK && out->count > most) {
+        say("of %zu tokens the first %zu are read: --tokens-max takes more", out->count, most);
         out->count = most;
+    }
     engine_text_close(&t);
     return st;
 }

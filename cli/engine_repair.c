@@ -130,6 +130,8 @@ static enum status read_passage(struct args *a, struct engine *e, struct moments
     if (st == ST_OK)
         st = passage_run(e, tokens.ids, tokens.count, window, passage_progress, &bar, dg);
     progress_end(&bar);
+    if (st == ST_OK)
+        say("columns are weighed by %zu tokens", tokens.count);
     token_list_free(&tokens);
     return st;
 }

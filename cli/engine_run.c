@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct option options[] = {
     {"prompt", OPTION_TEXT, "TEXT", "text to go on from", NULL, NULL, 0, 0, false},
@@ -86,6 +87,7 @@ static const struct column columns[] = {
     {"isa", CELL_TEXT, 0, false},
     {"threads", CELL_COUNT, 0, false},
     {"token_ids", CELL_TEXT, 0, false},
+    {"prefetch_wasted_bytes", CELL_COUNT, 0, false},
 };
 
 struct run {
@@ -94,7 +96,7 @@ struct run {
     struct engine_text text;
     struct sampler *sampler;
     struct outfile *passes;
-    struct progress loading;
+    struct progress loading, computing;
     uint64_t loaded_bytes;
     struct token_list prompt, generated;
     size_t generate, decoded;
@@ -111,19 +113,22 @@ static void write_pass(FILE *f, const struct engine_pass *p)
     fprintf(f,
             "%" PRIu64 ",%s,%zu,%" PRIu32 ",%.9f,%.9f,%.9f,%.9f,%" PRIu64 ",%" PRIu64 ",%" PRIu64
             ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-            ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.9f\n",
+            ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.9f,%" PRIu64 "\n",
             p->pass, p->phase == PHASE_DECODE ? "decode" : "prefill", p->tokens, p->first_token,
             (double)p->start_ns / 1e9, (double)p->wall_ns / 1e9, (double)p->compute_ns / 1e9,
             (double)p->io_wait_ns / 1e9, p->counts.demand_bytes + p->counts.prefetch_bytes,
             p->sums.device_bytes, p->sums.reads, p->counts.lookups, p->counts.hits,
             p->counts.misses, p->sums.late_hits, p->counts.prefetches, p->counts.prefetch_used,
             p->counts.prefetch_wasted, p->host.major_faults, p->host.rss_bytes,
-            p->host.page_cache_bytes, (double)p->host.stolen_ns / 1e9);
+            p->host.page_cache_bytes, (double)p->host.stolen_ns / 1e9,
+            p->counts.prefetch_wasted_bytes);
 }
 
 static void on_pass(void *self, const struct engine_pass *p)
 {
     struct run *r = self;
+    if (r->computing.label)
+        progress_add(&r->computing, p->tokens);
     if (r->passes)
         write_pass(outfile_stream(r->passes), p);
     if (p->phase == PHASE_PREFILL) {
@@ -155,7 +160,7 @@ static enum status open_passes(struct run *r, struct diag *dg)
     if (st == ST_OK)
         fputs("pass,phase,tokens,token,start_s,wall_s,compute_s,io_wait_s,read_bytes,device_bytes,"
               "reads,lookups,hits,misses,late_hits,prefetches,prefetch_used,prefetch_wasted,"
-              "major_faults,rss_bytes,page_cache_bytes,stolen_s\n",
+              "major_faults,rss_bytes,page_cache_bytes,stolen_s,prefetch_wasted_bytes\n",
               outfile_stream(r->passes));
     return st;
 }
@@ -260,10 +265,21 @@ static void show_token(struct run *r, uint32_t token)
         engine_text_print(&r->text, token, r->generated.count == 1);
 }
 
+/* Not where the text itself comes out on the terminal. */
+static void show_progress(struct run *r, const char *label, uint64_t tokens)
+{
+    progress_end(&r->computing);
+    r->computing.label = NULL;
+    if (label)
+        progress_start(&r->computing, label, tokens);
+}
+
 static enum status generate(struct run *r, float *logits, struct diag *dg)
 {
     size_t vocab = engine_weights(r->engine)->model->vocab;
     enum status st = ST_OK;
+    bool hidden = r->report || !isatty(STDOUT_FILENO);
+    show_progress(r, hidden ? "tokens" : NULL, r->generate);
     while (st == ST_OK && r->generated.count < r->generate) {
         uint32_t token;
         st = sampler_pick(r->sampler, &token, logits, vocab, dg);
@@ -286,6 +302,7 @@ static enum status run_tokens(struct run *r, struct diag *dg)
     r->token_s = calloc(r->generate + 1, sizeof *r->token_s);
     r->generated.ids = calloc(r->generate + 1, sizeof *r->generated.ids);
     enum status st = logits && r->token_s && r->generated.ids ? ST_OK : diag_no_memory(dg);
+    show_progress(r, "prompt", r->prompt.count);
     if (st == ST_OK)
         st = engine_prompt(r->engine, r->prompt.ids, r->prompt.count, all ? logits : NULL, logits,
                            dg);
@@ -293,6 +310,7 @@ static enum status run_tokens(struct run *r, struct diag *dg)
         st = save_logits(r, logits, dg);
     if (st == ST_OK)
         st = generate(r, all ? logits + (r->prompt.count - 1) * vocab : logits, dg);
+    show_progress(r, NULL, 0);
     free(logits);
     return st;
 }
@@ -381,6 +399,7 @@ static enum status print_row(const struct run *r, struct diag *dg)
     report_text(rep, engine_isa(r->engine));
     report_count(rep, engine_threads(r->engine));
     report_text(rep, ids);
+    report_count(rep, experts_counts(e)->prefetch_wasted_bytes);
     free(ids);
     return report_close(rep, dg);
 }
@@ -406,8 +425,9 @@ static void say_figures(const struct run *r)
         engine_sums(r->engine)->late_hits,
         quantity_round(read, c->demand_bytes + c->prefetch_bytes, DIM_SIZE), c->command_hash);
     if (c->prefetches)
-        say("prefetched %" PRIu64 ": %" PRIu64 " used, %" PRIu64 " wasted", c->prefetches,
-            c->prefetch_used, c->prefetch_wasted);
+        say("prefetched %" PRIu64 ": %" PRIu64 " used, %" PRIu64 " wasted (%s)", c->prefetches,
+            c->prefetch_used, c->prefetch_wasted,
+            quantity_round(read, c->prefetch_wasted_bytes, DIM_SIZE));
     if (experts_prefetch_timed(e))
         say("%" PRIu64 " guesses came too late", experts_stale_guesses(e));
 }

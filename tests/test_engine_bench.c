@@ -188,6 +188,8 @@ static void what_the_loader_cannot_measure_is_refused(void **state)
         {"--sizes 1MiB,", "--sizes: "},
         {"--depths 0", "--depths: expected numbers from 1 to 256, not 0"},
         {"--file-bytes 1MiB", "--file-bytes: expected at least the largest read, 8388608"},
+        {"--sizes 64MiB --depths 1,32",
+         "32 reads of 67108864 bytes in flight are more than the 1073741824 bytes"},
         {"--backend aio", "--backend must be one of uring, threads, both, not 'aio'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -2,6 +2,9 @@
  * leaves, what replay and simulator make of its trace (tier E1, by the command line), and what it refuses. */
 #include "tests/cli_expect.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #define MODEL  "models/tiny/tiny-q4_0.gguf"
 #define RUN    "engine run " MODEL " --prompt 'In the beginning' "
 #define PROMPT 16 /* its bytes, which are its tokens */
@@ -115,7 +118,7 @@ static void figures_are_one_row_and_add_up(void **state)
         "late_hits,prefetches,prefetch_used,prefetch_wasted,evictions,read_bytes,device_bytes,"
         "compute_s_per_token,io_wait_s_per_token,dense_bytes,arena_bytes,state_bytes,peak_rss_"
         "bytes,"
-        "command_hash,io,isa,threads,token_ids\n";
+        "command_hash,io,isa,threads,token_ids,prefetch_wasted_bytes\n";
     char ids[512], *id = ids;
     struct run r = good_run(RUN "--cache 4MiB --threads 1 --io threads --format csv");
     assert_memory_equal(r.out, columns, sizeof columns - 1);
@@ -195,6 +198,95 @@ static void a_row_is_written_for_each_pass(void **state)
     assert_int_equal(lines(rows), 1 + PROMPT / 8 + 4);
     assert_int_equal(count(rows, "tokens"), 8);
     free(rows);
+}
+
+static size_t times(const char *all, const char *word)
+{
+    size_t n = 0;
+    for (const char *at = strstr(all, word); at; at = strstr(at + 1, word))
+        n++;
+    return n;
+}
+
+static void a_timeline_has_every_operation_and_every_read(void **state)
+{
+    (void)state;
+    char arguments[ARGUMENTS_MAX], path[160];
+    strcpy(path, temp_path("timeline.json"));
+    struct run r = good_run(fill_path(
+        arguments,
+        RUN "--cache 1MB --chunk 2 --generate 5 --prefetch gate --format csv --timeline @", path));
+    char *spans = read_whole(path, NULL);
+    size_t passes = PROMPT / 2 + 4;
+    assert_int_equal(times(spans, "\"name\":\"fixed\""), 2 * 8 * passes); /* attention, router */
+    assert_int_equal(times(spans, "\"name\":\"head\""), 5);
+    assert_true(times(spans, "\"name\":\"expert\"") >= 8 * passes);
+    assert_int_equal(times(spans, "\"name\":\"read\""), count(r.out, "misses"));
+    size_t prefetched = times(spans, "\"name\":\"prefetch\"");
+    assert_true(prefetched > 0 && prefetched <= count(r.out, "prefetches"));
+    free(spans);
+    run_free(&r);
+}
+
+/* What was read ahead and evicted unused, of experts of one size; the rows of the passes add up to it. */
+static void wasted_reads_are_told_in_bytes(void **state)
+{
+    (void)state;
+    char arguments[ARGUMENTS_MAX], path[160];
+    uint64_t sum = 0;
+    strcpy(path, temp_path("wasted.csv"));
+    struct run r = good_run(fill_path(
+        arguments, RUN "--cache 1MB --generate 9 --prefetch gate --format csv --tokens-out @",
+        path));
+    uint64_t wasted = count(r.out, "prefetch_wasted_bytes");
+    assert_true(wasted > 0);
+    assert_int_equal(wasted, count(r.out, "prefetch_wasted") * 55296);
+    char *rows = read_whole(path, NULL);
+    for (char *row = strchr(rows, '\n') + 1; *row; row = strchr(row, '\n') + 1) {
+        char *end = strchr(row, '\n'), *last = end;
+        while (last[-1] != ',')
+            last--;
+        sum += strtoull(last, NULL, 10);
+    }
+    assert_int_equal(sum, wasted);
+    free(rows);
+    run_free(&r);
+}
+
+/* ---- a terminal ---- */
+
+/* What a command, its standard error a terminal, writes there. */
+static void on_terminal(const char *arguments, char *written, size_t size)
+{
+    char command[ARGUMENTS_MAX + 200];
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    int held =
+        open(ptsname(master), O_RDWR | O_NOCTTY); /* or what was written goes with its writer */
+    assert_true(held >= 0);
+    snprintf(command, sizeof command, "$MEMWALL %s 2>%s", arguments, ptsname(master));
+    struct run r = run_shell(command);
+    assert_int_equal(r.exit_code, 0);
+    assert_null(strchr(r.out, '\r')); /* results are not mixed with it */
+    run_free(&r);
+    assert_int_equal(fcntl(master, F_SETFL, O_NONBLOCK), 0);
+    ssize_t n = read(master, written, size - 1);
+    written[n > 0 ? n : 0] = 0;
+    close(held);
+    close(master);
+}
+
+static void a_terminal_sees_how_far_prompt_and_text_have_come(void **state)
+{
+    (void)state;
+    char written[4000];
+    on_terminal(RUN "--cache 1MB --chunk 1 --generate 12 --limit-rate 40MB/s --format csv", written,
+                sizeof written);
+    if (!strstr(written, "prompt ") || !strstr(written, "tokens ") || !strstr(written, " s left"))
+        fail_msg("no progress: '%s'", written);
+    struct run r = good_run(RUN "--cache 1MB --chunk 1 --generate 12 --limit-rate 40MB/s");
+    assert_null(strstr(r.err, " s left"));
+    run_free(&r);
 }
 
 /* ---- tier E1 by the command line ---- */
@@ -334,6 +426,9 @@ int main(void)
         cmocka_unit_test(a_run_without_decoding_has_no_rate),
         cmocka_unit_test(logits_are_a_row_for_each_byte_of_the_prompt),
         cmocka_unit_test(a_row_is_written_for_each_pass),
+        cmocka_unit_test(a_timeline_has_every_operation_and_every_read),
+        cmocka_unit_test(wasted_reads_are_told_in_bytes),
+        cmocka_unit_test(a_terminal_sees_how_far_prompt_and_text_have_come),
         cmocka_unit_test(replay_and_simulator_decide_as_the_run_did),
         cmocka_unit_test(a_forced_trace_is_followed),
         cmocka_unit_test(what_cannot_be_run_is_refused),

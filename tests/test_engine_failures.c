@@ -7,6 +7,8 @@
 #include "tests/engine_rig.h"
 #include "tests/support.h"
 
+#include "kernels/graph/forced_route.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -315,6 +317,64 @@ static void every_allocation_fails_once_and_leaves_nothing_behind(void **state)
     }
 }
 
+/* The routing of a sound run, in a file. */
+static void save_route(const char *path)
+{
+    struct diag dg = {0};
+    struct trace *t;
+    struct outcome o = {0};
+    struct engine_rig r = rig(false);
+    r.trace = true;
+    assert_ok(engine_rig_open(&r, &dg));
+    generate(&r, &o);
+    assert_int_equal(o.status, ST_OK);
+    assert_ok(trace_builder_finish(r.record.trace, &t, &dg));
+    r.record.trace = NULL;
+    assert_ok(trace_save(t, path, &dg));
+    trace_free(t);
+    engine_rig_close(&r);
+}
+
+/* The future is made of the forced routing before anything runs. */
+static void every_allocation_of_a_forced_run_fails_once_and_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    NEED_SHARED();
+    NEED_ALLOCATIONS();
+    struct diag dg;
+    struct engine_rig r = rig(false);
+    struct graph_weights *w;
+    const char *path = temp_path("route.csv");
+    size_t failures = 0;
+    save_route(path);
+    assert_ok(graph_weights_load(&w, MODEL, NULL, NULL, &dg));
+    r.decide.policy = cache_policy_find("belady");
+    r.prompt = PROMPT;
+    r.steps = GENERATE;
+    struct outcome plain = plain_run(rig(false));
+    for (size_t n = 1;; n += 1 + n / 40) { /* the first each, then fewer */
+        struct forced_route *f = NULL;
+        struct outcome o = {.tokens = {NO_TOKEN, NO_TOKEN, NO_TOKEN}};
+        size_t before = allocations_count(), alive = allocations_alive();
+        allocations_fail_at(n);
+        o.status = forced_route_load(&f, path, w->model, &o.dg);
+        if (o.status == ST_OK) {
+            r.route = forced_route_of(f);
+            o = run(r, FAULT_NONE, 0);
+        }
+        forced_route_free(f);
+        bool reached = allocations_count() - before >= n;
+        allocations_fail_at(0);
+        expect_no_wrong_token(&o, &plain, (int)n);
+        assert_int_equal(allocations_alive(), alive);
+        if (!reached)
+            break;
+        failures += o.status == ST_NO_MEMORY;
+    }
+    assert_true(failures > 60);
+    graph_weights_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +383,7 @@ int main(void)
         cmocka_unit_test(a_read_that_is_interrupted_or_short_is_read_on),
         cmocka_unit_test(a_file_that_changes_under_the_run_gives_no_token_of_the_other),
         cmocka_unit_test(every_allocation_fails_once_and_leaves_nothing_behind),
+        cmocka_unit_test(every_allocation_of_a_forced_run_fails_once_and_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,12 @@
-/* test_infile.c -- opening inputs: no name makes the program wait for a writer that never comes. */
+/* test_infile.c -- opening inputs: no name makes the program wait for a writer that never comes; and reading them. */
 #include "tests/support.h"
 
 #include "base/infile.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void a_pipe_without_a_writer_is_at_its_end_at_once(void **state)
@@ -66,6 +68,47 @@ static void a_folder_and_a_missing_file_have_the_systems_reason(void **state)
     assert_string_equal(dg.text, "/nowhere/x: cannot be opened: No such file or directory");
 }
 
+/* ---- reads that do not go through at once ---- */
+
+static struct {
+    int interrupts, short_by; /* left; and how many bytes a read may have at most */
+} world;
+
+/* Takes the place of the C library's. */
+ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
+{
+    if (world.interrupts > 0) {
+        world.interrupts--;
+        errno = EINTR;
+        return -1;
+    }
+    size_t most = world.short_by ? (size_t)world.short_by : bytes;
+    return syscall(SYS_pread64, fd, to, bytes < most ? bytes : most, offset);
+}
+
+static void reads_go_on_where_they_were_short_or_interrupted(void **state)
+{
+    (void)state;
+    struct diag dg;
+    int fd;
+    size_t got;
+    char text[12] = "";
+    const char *path = temp_path("letters");
+    write_file(path, "abcdefghijklmnop");
+    assert_ok(infile_open(&fd, path, INFILE_REGULAR, &dg));
+    world.interrupts = 3;
+    world.short_by = 2;
+    assert_ok(infile_read_at(fd, path, text, 11, 3, &got, &dg));
+    assert_int_equal(got, 11);
+    assert_memory_equal(text, "defghijklmn", 11);
+    assert_ok(infile_read_at(fd, path, text, 11, 10, &got, &dg)); /* the file ends */
+    assert_int_equal(got, 6);
+    assert_memory_equal(text, "klmnop", 6);
+    close(fd);
+    assert_int_equal(infile_read_at(fd, path, text, 1, 0, &got, &dg), ST_IO);
+    assert_non_null(strstr(dg.text, ": cannot be read: "));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -73,6 +116,7 @@ int main(void)
         cmocka_unit_test(a_pipe_with_a_writer_is_waited_for),
         cmocka_unit_test(where_a_regular_file_is_expected_nothing_else_is_opened),
         cmocka_unit_test(a_folder_and_a_missing_file_have_the_systems_reason),
+        cmocka_unit_test(reads_go_on_where_they_were_short_or_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

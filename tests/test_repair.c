@@ -438,6 +438,8 @@ static void the_command_tells_the_errors_of_each_tensor(void **state)
                                   "output.weight,1,256,256,2,2048,0.0"));
     assert_non_null(strstr(r.out, "\nblk.7.ffn_down_exps.weight,32,256,128,2,49152,0.0"));
     assert_non_null(strstr(r.out, "\nall,,,,,1239040,0.0"));
+    assert_non_null(strstr(r.err, " tokens the first 300 are read: --tokens-max takes more\n"));
+    assert_non_null(strstr(r.err, "columns are weighed by 300 tokens\n"));
     run_free(&r);
 }
 

@@ -8,6 +8,8 @@
 #include <liburing.h>
 
 #define BARE_RING_DEPTH_MAX 256
+/* The kernel registers a buffer of so many bytes at most: all slots together are one. */
+#define BARE_RING_BYTES_MAX (UINT64_C(1) << 30)
 
 struct bare_ring {
     struct io_uring ring;

@@ -260,6 +260,7 @@ static void counts_since(struct decide_counts *p, const struct decide_counts *no
     SINCE(pollution);
     SINCE(demand_bytes);
     SINCE(prefetch_bytes);
+    SINCE(prefetch_wasted_bytes);
     p->command_hash = now->command_hash;
 }
 #undef SINCE

@@ -5,7 +5,6 @@
 #include "kernels/formats/block_format.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -40,19 +39,11 @@ static enum status read_bytes(const struct tensor_floats *r, const struct gguf_t
                               uint64_t from, size_t bytes, struct diag *dg)
 {
     const char *path = gguf_file_path(r->file, t->file);
-    for (size_t have = 0; have < bytes;) {
-        ssize_t n = pread(r->fd[t->file], (char *)to + have, bytes - have,
-                          (off_t)(t->offset + from + have));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return diag_errno(dg, path, "cannot be read");
-        if (n == 0)
-            return diag_set(dg, ST_IO, "%s: ends before its last byte: the file is truncated",
-                            path);
-        have += (size_t)n;
-    }
-    return ST_OK;
+    size_t got;
+    enum status st = infile_read_at(r->fd[t->file], path, to, bytes, t->offset + from, &got, dg);
+    if (st == ST_OK && got < bytes)
+        st = diag_set(dg, ST_IO, "%s: ends before its last byte: the file is truncated", path);
+    return st;
 }
 
 enum status tensor_floats_read(const struct tensor_floats *r, const struct gguf_tensor *t,

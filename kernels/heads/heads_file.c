@@ -120,15 +120,11 @@ static enum status read_file(int fd, const char *path, uint8_t **out, size_t *by
     *out = malloc(*bytes);
     if (!*out)
         return diag_no_memory(dg);
-    for (size_t done = 0; done < *bytes;) {
-        ssize_t n = read(fd, *out + done, *bytes - done);
-        if (n < 0)
-            return diag_errno(dg, path, "cannot be read");
-        if (n == 0)
-            return diag_set(dg, ST_IO, "%s: became shorter while it was read", path);
-        done += (size_t)n;
-    }
-    return ST_OK;
+    size_t got;
+    enum status st = infile_read_at(fd, path, *out, *bytes, 0, &got, dg);
+    if (st == ST_OK && got < *bytes)
+        st = diag_set(dg, ST_IO, "%s: became shorter while it was read", path);
+    return st;
 }
 
 static enum status check_whole(const uint8_t *file, size_t bytes, const char *path, struct diag *dg)

@@ -136,12 +136,11 @@ static enum status sample(uint64_t *h, const struct gguf *g, const struct gguf_t
     enum status st = infile_open(&fd, path, INFILE_REGULAR, dg);
     if (st != ST_OK)
         return st;
-    ssize_t got = pread(fd, bytes, wanted, (off_t)(t->offset + middle));
-    if (got < 0)
-        st = diag_errno(dg, path, "cannot be read");
-    else if ((size_t)got != wanted)
+    size_t got = 0;
+    st = infile_read_at(fd, path, bytes, wanted, t->offset + middle, &got, dg);
+    if (st == ST_OK && got != wanted)
         st = diag_set(dg, ST_IO, "%s: ends within its tensors", path);
-    else
+    if (st == ST_OK)
         *h = hash_add(*h, hash_bytes(bytes, wanted));
     close(fd);
     return st;

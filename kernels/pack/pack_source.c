@@ -11,17 +11,12 @@
 enum status pack_read(int fd, const char *path, void *to, size_t bytes, uint64_t offset,
                       struct diag *dg)
 {
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n = pread(fd, (char *)to + done, bytes - done, (off_t)(offset + done));
-        if (n < 0)
-            return diag_errno(dg, path, "cannot be read");
-        if (n == 0)
-            return diag_set(dg, ST_PARSE,
-                            "%s: is cut short: %zu bytes are missing at byte %" PRIu64, path,
-                            bytes - done, offset + done);
-        done += (size_t)n;
-    }
-    return ST_OK;
+    size_t done;
+    enum status st = infile_read_at(fd, path, to, bytes, offset, &done, dg);
+    if (st == ST_OK && done < bytes)
+        st = diag_set(dg, ST_PARSE, "%s: is cut short: %zu bytes are missing at byte %" PRIu64,
+                      path, bytes - done, offset + done);
+    return st;
 }
 
 static uint64_t largest_matrix(const struct model *m)

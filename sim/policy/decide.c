@@ -243,8 +243,11 @@ static uint32_t forget(struct decide *d, struct cache *c, uint32_t key, bool for
     d->counts.evictions++;
     c->used_bytes -= expert_bytes(d, key);
     d->used_bytes -= expert_bytes(d, key);
-    d->counts.prefetch_wasted += (d->mark[key] & MARK_PREFETCHED) != 0;
-    d->layer[key / d->setup.experts].prefetch_wasted += (d->mark[key] & MARK_PREFETCHED) != 0;
+    if (d->mark[key] & MARK_PREFETCHED) {
+        d->counts.prefetch_wasted++;
+        d->counts.prefetch_wasted_bytes += expert_bytes(d, key);
+        d->layer[key / d->setup.experts].prefetch_wasted++;
+    }
     d->mark[key] = for_prefetch ? MARK_EVICTED_BY_PREFETCH : 0;
     return slot;
 }

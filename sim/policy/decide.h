@@ -67,6 +67,7 @@ struct decide_counts {
     uint64_t prefetches, prefetch_used, prefetch_wasted;
     uint64_t evictions, pollution;         /* evictions by a prefetch of what was then missed */
     uint64_t demand_bytes, prefetch_bytes; /* payload of the loads commanded */
+    uint64_t prefetch_wasted_bytes;        /* of prefetch_bytes, what was evicted unused */
     uint64_t command_hash;
 };
 
