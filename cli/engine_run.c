@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/engine_options.h"
 #include "cli/engine_run_text.h"
+#include "cli/outputs.h"
 #include "cli/report.h"
 
 #include "base/outfile.h"
@@ -492,6 +493,21 @@ static enum status find_heads(struct engine_setup *s, struct args *a, struct dia
     return ST_OK;
 }
 
+/* What is read stands in options, in --adapter's list, or beside the model. */
+static enum status check_outputs(const struct engine_setup *s, const struct args *a,
+                                 struct diag *dg)
+{
+    static const char *const written[] = {"trace-out",  "decisions-out", "tokens-out",
+                                          "logits-out", "timeline",      NULL};
+    static const char *const read[] = {"prompt-file", "route", "pack", NULL};
+    enum status st = outputs_check(a, written, read, dg);
+    for (size_t i = 0; st == ST_OK && i < s->adapter_count; i++)
+        st = outputs_spare(a, written, s->adapters[i], dg);
+    if (st == ST_OK && s->heads)
+        st = outputs_spare(a, written, s->heads, dg);
+    return st;
+}
+
 static enum status run(struct args *a, struct diag *dg)
 {
     struct run r = {
@@ -512,6 +528,8 @@ static enum status run(struct args *a, struct diag *dg)
         s.adapters = args_split(a, args_text(a, "adapter"), &s.adapter_count);
         st = s.adapters ? ST_OK : diag_no_memory(dg);
     }
+    if (st == ST_OK)
+        st = check_outputs(&s, a, dg);
     if (st == ST_OK)
         st = plan_tokens(&r, &s, dg);
     if (st == ST_OK)
