@@ -39,29 +39,18 @@ const struct gguf_tensor *pack_shape_tensor(const struct gguf *g, size_t layer, 
     return gguf_tensor_find(g, text);
 }
 
-static void bias_of(struct pack_bias *out, const struct gguf_tensor *t, uint64_t experts,
-                    uint64_t share, uint64_t shares)
-{
-    uint64_t stride = t->bytes / experts, bytes = stride / shares;
-    *out = (struct pack_bias){.offset = t->offset + share * bytes,
-                              .stride_bytes = stride,
-                              .bytes = bytes,
-                              .file = t->file};
-}
-
 bool pack_shape_bias(const struct pack_shape *s, size_t layer, enum expert_part part,
                      struct pack_bias *out)
 {
     static const char *const names[PART_MAX] = {"ffn_gate_exps.bias", "ffn_up_exps.bias",
                                                 "ffn_down_exps.bias"};
-    uint64_t experts = s->m->layers[layer].ffn.experts;
     const struct gguf_tensor *t = pack_shape_tensor(s->g, layer, names[part]);
-    const struct gguf_tensor *both = pack_shape_tensor(s->g, layer, "ffn_gate_up_exps.bias");
-    if (t)
-        bias_of(out, t, experts, 0, 1);
-    else if (both && part != PART_DOWN)
-        bias_of(out, both, experts, part == PART_UP, 2);
-    return t || (both && part != PART_DOWN);
+    if (!t)
+        return false;
+    uint64_t bytes = t->bytes / s->m->layers[layer].ffn.experts;
+    *out = (struct pack_bias){
+        .offset = t->offset, .stride_bytes = bytes, .bytes = bytes, .file = t->file};
+    return true;
 }
 
 static void place(struct pack_layout *l, struct pack_part *part, uint64_t bytes)
@@ -112,6 +101,11 @@ static enum status place_layer(struct pack_shape *s, size_t i, struct diag *dg)
 {
     struct pack_layout *l = &s->layout[i];
     enum status st = ST_OK;
+    if (pack_shape_tensor(s->g, i, "ffn_gate_up_exps.bias"))
+        return diag_set(dg, ST_UNSUPPORTED,
+                        "%s: layer %zu has the biases of gate and up in one tensor, which the "
+                        "engine does not run",
+                        s->m->origin, i);
     for (int part = 0; part < PART_MAX && st == ST_OK; part++)
         st = place_matrix(s, i, (enum expert_part)part, dg);
     for (int part = 0; part < PART_MAX && st == ST_OK; part++)
