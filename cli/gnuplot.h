@@ -10,7 +10,9 @@
 /* A figure in the making: two temporary files, which gnuplot_close() removes. */
 struct gnuplot {
     char folder[64];
-    FILE *data;      /* CSV for the script, which reads it by column name */
+    const char
+        *source; /* the file that is drawn: named where gnuplot refuses; set after gnuplot_open() */
+    FILE *data;  /* CSV for the script, which reads it by column name */
     FILE *variables; /* assignments: gnuplot_set() writes them */
 };
 
