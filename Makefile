@@ -172,11 +172,21 @@ aarch64: | $(NEED)
 aarch64-tests: | $(NEED)
 	+@tests/cross-aarch64 tests
 
-## demo: the main job on the bundled trace and model (installs what is missing)
+## demo: plan, run, calibrate, simulate, compare, two figures in build/demo (installs what is missing)
+DEMO := build/demo
 demo: memwall
+	@mkdir -p $(DEMO)
 	./memwall plan qwen3-30b-a3b --device oneplus-15r --quant q4_k_m --dram 6GiB
 	./memwall replay --trace tests/data/demo.trace.csv --policy lru,s3fifo,belady --cache 1GiB,2GiB,4GiB
-	./memwall engine run models/tiny/tiny-q4_0.gguf --prompt "In the beginning" --cache 4MiB
+	./memwall engine run models/tiny/tiny-q4_0.gguf --prompt "In the beginning" --cache 4MiB --trace-out $(DEMO)/run.trace.csv \
+	    --timeline $(DEMO)/measured.json
+	./memwall calibrate --quick --out $(DEMO)/here.yaml
+	./memwall sim --model models/tiny/tiny-q4_0.gguf --device $(DEMO)/here.yaml --profile memwall --policy lru --cache 4MiB \
+	    --trace $(DEMO)/run.trace.csv --timeline $(DEMO)/simulated.json
+	./memwall validate diff $(DEMO)/simulated.json $(DEMO)/measured.json --from-pass 1
+	./memwall validate measured --quick --format csv >$(DEMO)/measured.csv
+	./memwall plot $(DEMO)/measured.csv --kind predicted --out $(DEMO)/predicted.svg
+	./memwall plot $(DEMO)/measured.json --out $(DEMO)/token.svg
 
 ## bench: speed of the program itself
 bench: memwall

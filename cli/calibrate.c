@@ -1,6 +1,7 @@
 /* calibrate.c -- `memwall calibrate`: this machine, measured with a model, as a device description. */
 #include "cli/commands.h"
 #include "cli/engine_options.h"
+#include "cli/outputs.h"
 #include "cli/report.h"
 
 #include "base/outfile.h"
@@ -10,8 +11,8 @@
 #include <string.h>
 
 static const struct option options[] = {
-    {"model", OPTION_TEXT, "FILE.gguf", "the model whose runs are to be foretold",
-     "models/tiny/tiny-q4_0.gguf", NULL, 1, 0, false},
+    {"model", OPTION_TEXT, "FILE.gguf", "the model whose runs are to be foretold (the bundled one)",
+     NULL, NULL, 1, 0, false},
     {"out", OPTION_TEXT, "D.yaml", "device description to write", NULL, NULL, 1, 0, true},
     {"quick", OPTION_FLAG, NULL, "about 20 seconds: fewer repeats", NULL, NULL, 0, 0, false},
     {"pack", OPTION_TEXT, "FILE", "experts from this packed file", NULL, NULL, 0, 0, false},
@@ -74,10 +75,14 @@ static void say_result(const struct calibration *c, const char *path)
 
 static enum status run(struct args *a, struct diag *dg)
 {
+    static const char *const written[] = {"out", NULL};
+    static const char *const read[] = {"model", "pack", NULL};
     struct calibration c;
+    char bundled[CATALOGUE_PATH_MAX];
     size_t threads = args_given(a, "threads") ? args_count(a, "threads") : host_processors();
     struct calibrate_setup s = {
-        .engine = {.model = args_text(a, "model"),
+        .engine = {.model = args_given(a, "model") ? args_text(a, "model")
+                                                   : catalogue_bundled_model(bundled),
                    .pack = args_text(a, "pack"),
                    .isa = args_text(a, "isa"),
                    .direct = args_count(a, "direct") == 0,
@@ -91,7 +96,9 @@ static enum status run(struct args *a, struct diag *dg)
         .progress = say_step,
     };
     struct outfile *out;
-    enum status st = outfile_open(&out, args_text(a, "out"), dg);
+    enum status st = outputs_check(a, written, read, dg);
+    if (st == ST_OK)
+        st = outfile_open(&out, args_text(a, "out"), dg);
     if (st != ST_OK)
         return st;
     st = calibrate(&c, &s, dg);

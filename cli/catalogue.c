@@ -45,3 +45,11 @@ const char *catalogue_dir(char *buffer, size_t size, const char *what)
     }
     return buffer;
 }
+
+const char *catalogue_bundled_model(char buffer[CATALOGUE_PATH_MAX])
+{
+    char folder[CATALOGUE_PATH_MAX];
+    snprintf(buffer, CATALOGUE_PATH_MAX, "%.4000s/tiny-q4_0.gguf",
+             catalogue_dir(folder, sizeof folder, "models/tiny"));
+    return buffer;
+}

@@ -26,6 +26,9 @@ struct command {
 #define CATALOGUE_PATH_MAX 4096
 const char *catalogue_dir(char *buffer, size_t size, const char *what);
 
+/* The bundled model's path, written into `buffer`. */
+const char *catalogue_bundled_model(char buffer[CATALOGUE_PATH_MAX]);
+
 /* All commands; ends with a NULL name. */
 extern const struct command *const commands[];
 

@@ -3,6 +3,7 @@
 #include "base/csv.h"
 #include "cli/commands.h"
 #include "cli/experiment_file.h"
+#include "cli/outputs.h"
 #include "cli/report.h"
 
 #include <inttypes.h>
@@ -167,7 +168,11 @@ static enum status run_experiment(const struct experiment *e, const struct args 
 
 static enum status sweep_command(struct args *a, struct diag *dg)
 {
+    static const char *const written[] = {"out", "merge", NULL}, *const read[] = {NULL};
     struct experiment *e;
+    enum status st = outputs_check(a, written, read, dg);
+    if (st != ST_OK)
+        return st;
     if (args_given(a, "merge"))
         return merge(a, dg);
     if (args_positional_count(a) != 1)
@@ -180,7 +185,7 @@ static enum status sweep_command(struct args *a, struct diag *dg)
     if (args_given(a, "seed"))
         return diag_set(dg, ST_USAGE,
                         "--seed: the experiment's key `seed` says it, or --set seed=N");
-    enum status st = experiment_file_load(&e, args_positional(a, 0), a, dg);
+    st = experiment_file_load(&e, args_positional(a, 0), a, dg);
     if (st != ST_OK)
         return st;
     st = run_experiment(e, a, dg);

@@ -117,19 +117,43 @@ static void add_row(struct report *r, size_t i, const struct measured_cell *c, c
     report_count(r, c->admitted);
 }
 
+/* A figure, or a dash where there is none. */
+static const char *figure(char text[16], const char *format, double x)
+{
+    if (isnan(x))
+        return strcpy(text, "-");
+    snprintf(text, 16, "%.*f%s", format[0] - '0', x, format + 1);
+    return text;
+}
+
 static void print_score(const struct measured_cell *cell, size_t count, bool admitted)
 {
     struct measured_score s;
+    char a[16], b[16], c[16];
     measured_score_of(&s, cell, count, admitted);
-    printf("%s: %zu cells   seconds per token off by %.1f %% (median), %.1f %% (95th percentile)\n",
-           admitted ? "admitted" : "all     ", s.cells, 100 * s.error_median, 100 * s.error_p95);
-    printf(
-        "          decisions equal (E1) in %zu of %zu   within [low .. high] %.0f %%   ratios of "
-        "slower flash off by %.1f %% (median of %zu)\n",
-        s.equal_cells, s.ordered_cells, 100 * s.coverage, 100 * s.ratio_error_median,
-        s.interventions);
-    printf("          order of policies tau %.2f   sign of prefetch right in %zu of %zu\n", s.tau,
-           s.prefetch_signs_right, s.prefetch_signs);
+    printf("%s: %zu cells   seconds per token off by %s (median), %s (95th percentile)\n",
+           admitted ? "admitted" : "all     ", s.cells, figure(a, "1 %", 100 * s.error_median),
+           figure(b, "1 %", 100 * s.error_p95));
+    printf("          decisions equal (E1) in %zu of %zu   within [low .. high] %s   ratios of "
+           "slower flash off by %s (median of %zu)\n",
+           s.equal_cells, s.ordered_cells, figure(a, "0 %", 100 * s.coverage),
+           figure(b, "1 %", 100 * s.ratio_error_median), s.interventions);
+    printf("          order of policies tau %s   sign of prefetch right in %zu of %zu\n",
+           figure(c, "2", s.tau), s.prefetch_signs_right, s.prefetch_signs);
+}
+
+/* Why so few cells count. */
+static void say_admission(const struct measured_cell *cell, size_t count)
+{
+    size_t none = 0;
+    for (size_t i = 0; i < count; i++)
+        none += cell[i].admitted == 0;
+    if (none)
+        say("%zu of %zu cells have no admitted run: memory or disk was more than 5 %% away from "
+            "the "
+            "calibration just before or after each, or the hypervisor took time; a quiet machine "
+            "admits more",
+            none, count);
 }
 
 struct placed {
@@ -154,6 +178,7 @@ static enum status print(const struct args *a, const struct measured_cell *cell,
     bool table = strcmp(args_text(a, "format"), "table") == 0;
     for (size_t i = 0; i < count; i++)
         order[i] = (struct placed){&cell[i], i};
+    say_admission(cell, count);
     if (table) {
         print_score(cell, count, true);
         print_score(cell, count, false);
@@ -189,14 +214,6 @@ static void remove_files(const char *folder, size_t count)
     rmdir(folder);
 }
 
-static const char *bundled(char path[CATALOGUE_PATH_MAX])
-{
-    char folder[CATALOGUE_PATH_MAX];
-    snprintf(path, CATALOGUE_PATH_MAX, "%.4000s/tiny-q4_0.gguf",
-             catalogue_dir(folder, sizeof folder, "models/tiny"));
-    return path;
-}
-
 static size_t given_or(const struct args *a, const char *option, size_t otherwise)
 {
     return args_given(a, option) ? args_count(a, option) : otherwise;
@@ -210,7 +227,7 @@ static enum status run(struct args *a, struct diag *dg)
     struct measured_cell *cell = calloc(CELLS_MAX, sizeof *cell);
     struct graph_weights *w = NULL;
     struct measured_setup s = {
-        .model = args_given(a, "model") ? args_text(a, "model") : bundled(model),
+        .model = args_given(a, "model") ? args_text(a, "model") : catalogue_bundled_model(model),
         .pack = args_text(a, "pack"),
         .route = args_text(a, "route"),
         .isa = "auto",
@@ -231,6 +248,8 @@ static enum status run(struct args *a, struct diag *dg)
         return diag_errno(dg, folder, "cannot be made");
     }
     enum status st = graph_weights_load(&w, s.model, NULL, NULL, dg);
+    if (st == ST_OK && s.pack && quick)
+        st = diag_set(dg, ST_USAGE, "--pack has no effect with --quick, whose cells read the GGUF");
     size_t count = st == ST_OK ? measured_cells(cell, CELLS_MAX, w->model, &s) : 0;
     if (st == ST_OK)
         st = measured_run(cell, count, &s, NULL, dg);

@@ -49,7 +49,7 @@ static void spans_of_a_place_add_up_and_reads_are_one_burst(void **state)
                                  {TIMELINE_EXPERT, 20, 30, 0, 0},
                                  {TIMELINE_READ, 0, 40, 0, 0},
                                  {TIMELINE_READ, 10, 50, 0, 0},
-                                 {TIMELINE_HEAD, 60, 70, 0, 5}};
+                                 {TIMELINE_HEAD, 60, 70, 0, TIMELINE_NONE}};
     const struct span second[] = {{TIMELINE_EXPERT, 5, 45, 0, 0},
                                   {TIMELINE_READ, 0, 25, 0, 0},
                                   {TIMELINE_HEAD, 90, 110, 0, TIMELINE_NONE},

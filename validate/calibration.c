@@ -166,12 +166,12 @@ static enum status calibrate_threads(struct calibration *out, struct calibration
     engine.threads = t->threads;
     engine.overlap = true;
     engine.loader.limit_rate_Bps = engine.loader.add_latency_ns = 0;
-    st = measure_engine(&t->engine, &engine, s->quick ? 80 : 240, WAY_RESIDENT, dg);
+    st = measure_engine(&t->engine, &engine, s->quick ? 80 : 100, WAY_RESIDENT, dg);
     if (st == ST_OK)
-        st = measure_engine(&t->guessing, &engine, s->quick ? 80 : 240, WAY_GUESSING, dg);
+        st = measure_engine(&t->guessing, &engine, s->quick ? 80 : 100, WAY_GUESSING, dg);
     tell(s, "a run that keeps nothing");
     if (st == ST_OK)
-        st = measure_engine(&t->waiting, &engine, s->quick ? 40 : 120, WAY_WAITING, dg);
+        st = measure_engine(&t->waiting, &engine, s->quick ? 40 : 60, WAY_WAITING, dg);
     if (st == ST_OK)
         leave_overheads(out, t, w->model);
     return st;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Means, since a run is a sum of tokens; strays of other programs are left out. */
-#define TOKENS_CUT 0.025
+#define TOKENS_CUT 0.1
 
 enum part { DENSE, EXPERT, SHARED, HEAD, WALL, SPAN, PARTS };
 

@@ -14,6 +14,7 @@ struct read_burst {
     uint32_t experts, reads;      /* reads: pieces of all experts */
     uint64_t bytes, device_bytes; /* payload of all; the same in whole blocks */
     double ns, low_ns, high_ns;   /* trimmed mean, 10th and 90th percentile */
+    double first_ns;              /* until the first expert has landed; trimmed mean */
 };
 
 struct read_costs {
@@ -36,9 +37,10 @@ MUST_CHECK enum status read_bench_open(struct read_bench **out, const struct mea
                                        struct diag *dg);
 void read_bench_close(struct read_bench *r); /* NULL is fine */
 /* One burst of b->experts; fills in its reads and bytes. `sleep`: until all have landed in loader_io_wait, else by
- * looking. *submit_ns is time of the calling thread, a read. */
+ * looking. *first_ns: until the first expert had landed; *submit_ns is time of the calling thread, a read. */
 MUST_CHECK enum status read_bench_burst(struct read_bench *r, struct read_burst *b, bool sleep,
-                                        double *ns, double *submit_ns, struct diag *dg);
+                                        double *ns, double *first_ns, double *submit_ns,
+                                        struct diag *dg);
 
 /* `burst[i].experts` says what to measure, 1 .. 64; the rest is filled in. ST_IO: a read failed. */
 MUST_CHECK enum status measure_reads(struct read_burst *burst, size_t count,

@@ -59,7 +59,7 @@ enum status sentinel_read(struct sentinel *s, struct sentinel_reading *out, stru
         pass[i] = (double)(record_now_ns() - start);
     }
     for (int i = 0; i < BURSTS; i++) {
-        enum status st = read_bench_burst(s->bench, &b, false, &burst[i], &unused, dg);
+        enum status st = read_bench_burst(s->bench, &b, false, &burst[i], &unused, &unused, dg);
         if (st != ST_OK)
             return st;
     }

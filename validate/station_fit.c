@@ -11,6 +11,9 @@
 #include <stdlib.h>
 
 #define LANE_MOST 9.0
+/* What the first landing counts beside the last: it is there to tell grains apart. */
+#define FIRST_WEIGHT 0.3
+#define READS_MAX    1024
 enum { LATENCY, LANE, BANDWIDTH, PARAMETERS };
 
 struct fitting {
@@ -42,15 +45,24 @@ static void describe(struct storage *s, const double *x, uint64_t grain, uint32_
                           .grain = amount((double)grain, DIM_SIZE)};
 }
 
-/* What the station takes for a burst; negative if it cannot run it. */
-static double station_ns(const struct storage *s, const struct read_burst *b, uint32_t lanes)
+/* What the station takes for a burst, and until the first expert has landed; false if it cannot run it. */
+static bool station_run(const struct storage *s, const struct read_burst *b, uint32_t lanes,
+                        double *ns, double *first_ns)
 {
-    uint64_t last;
+    uint64_t last, ends[READS_MAX];
     struct diag dg;
     struct drive_run run = {.bytes = b->bytes / b->reads, .lanes = lanes};
-    if (drive_run_burst(&last, NULL, s, &run, b->reads, &dg) != ST_OK)
-        return -1;
-    return (double)last;
+    if (b->reads > READS_MAX || drive_run_burst(&last, ends, s, &run, b->reads, &dg) != ST_OK)
+        return false;
+    *ns = (double)last;
+    *first_ns = (double)ends[b->reads / b->experts - 1];
+    return true;
+}
+
+static double station_ns(const struct storage *s, const struct read_burst *b, uint32_t lanes)
+{
+    double ns, first;
+    return station_run(s, b, lanes, &ns, &first) ? ns : -1;
 }
 
 static double target_ns(const struct fitting *f, const struct read_burst *b)
@@ -65,6 +77,16 @@ static double residual(const struct fitting *f, const struct storage *s, const s
     return ns > 0 ? ns / target_ns(f, b) - 1 : 1e3;
 }
 
+/* Whether reads land one by one or all at the end shows in the first one, in bursts of several. */
+static double first_residual(const struct fitting *f, const struct storage *s,
+                             const struct read_burst *b)
+{
+    double ns, first, want = b->first_ns - f->wake_ns - f->host_ns * b->reads;
+    if (b->first_ns <= 0 || b->experts < 2 || want < 1000)
+        return 0;
+    return station_run(s, b, f->lanes, &ns, &first) ? first / want - 1 : 1e3;
+}
+
 static double badness(const gsl_vector *v, void *self)
 {
     const struct fitting *f = self;
@@ -77,7 +99,8 @@ static double badness(const gsl_vector *v, void *self)
     describe(&s, x, f->grain, f->lanes);
     for (size_t i = 0; i < f->count; i++)
         if (!station_fit_held_out(i))
-            sum += fabs(residual(f, &s, &f->burst[i]));
+            sum += fabs(residual(f, &s, &f->burst[i])) +
+                   FIRST_WEIGHT * fabs(first_residual(f, &s, &f->burst[i]));
     return sum;
 }
 
@@ -141,7 +164,7 @@ enum status station_fit(struct station_fit *out, double *fitted_ns, const struct
                         size_t count, double host_ns_per_read, double wake_ns, uint32_t lanes,
                         struct diag *dg)
 {
-    static const uint64_t grains[] = {UINT64_C(1) << 30, 262144, 65536};
+    static const uint64_t grains[] = {UINT64_C(1) << 30, 262144, 65536, 16384, 4096};
     struct fitting f = {burst, count, host_ns_per_read, wake_ns, lanes, 0};
     if (count < 4)
         return diag_set(dg, ST_MISFIT, "a drive is fitted to at least 4 sizes of bursts");

@@ -129,6 +129,16 @@ static enum status load(struct places *p, const char *path, uint64_t from_pass, 
     return st;
 }
 
+/* The largest layer of the fixed parts: runs of two models are not compared. */
+static uint64_t last_layer(const struct places *p)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < p->count; i++)
+        if (p->list[i].layer != UINT64_MAX && p->list[i].layer > last)
+            last = p->list[i].layer;
+    return last;
+}
+
 static double seconds(const struct place *x)
 {
     return (is_burst(x->operation) ? x->end_us - x->start_us : x->sum_us) / 1e6;
@@ -184,6 +194,10 @@ enum status timeline_diff(struct diff_component out[DIFF_OPERATIONS], const char
     enum status st = load(&p, first, from_pass, dg);
     if (st == ST_OK)
         st = load(&q, second, from_pass, dg);
+    if (st == ST_OK && last_layer(&p) != last_layer(&q))
+        st = diag_set(
+            dg, ST_MISFIT, "%s has %llu layers, %s has %llu: runs of one model are compared", first,
+            (unsigned long long)last_layer(&p) + 1, second, (unsigned long long)last_layer(&q) + 1);
     if (st == ST_OK) {
         error = calloc(p.count + q.count + 1, sizeof *error);
         st = error ? ST_OK : diag_no_memory(dg);

@@ -25,7 +25,7 @@ struct diff_component {
 };
 
 /* `first` is usually simulated, `second` measured. Passes before `from_pass` are left out. ST_PARSE, ST_IO: no Chrome
- * trace with passes and layers in its spans. */
+ * trace with passes and layers in its spans; ST_MISFIT: of models with different layers. */
 MUST_CHECK enum status timeline_diff(struct diff_component out[DIFF_OPERATIONS], const char *first,
                                      const char *second, uint64_t from_pass, struct diag *dg);
 
