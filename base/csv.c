@@ -41,6 +41,7 @@ struct reader {
     const struct csv_column *columns;
     size_t column_count;
     bool extra_allowed;
+    csv_name_fn *name; /* not NULL: the header is all that is read */
     struct diag *dg;
     int fd;
 
@@ -269,7 +270,7 @@ static enum status refuse_unknown(const struct reader *r, size_t line)
                     line, names);
 }
 
-static enum status read_header(struct reader *r, size_t line)
+static enum status read_header(struct reader *r, size_t line, void *self)
 {
     if (r->raw_count > CSV_COLUMNS_MAX)
         return diag_set(r->dg, ST_PARSE, "%s:%zu: at most %zu columns were expected", r->path, line,
@@ -288,6 +289,10 @@ static enum status read_header(struct reader *r, size_t line)
         r->fields[k] = (struct csv_field){"", 0};
     }
     r->file_columns = r->raw_count;
+    for (size_t i = 0; r->name && st == ST_OK && i < r->raw_count; i++)
+        st = r->name(self, r->raw[i], r->dg);
+    if (st != ST_OK)
+        return st;
     return r->extra_allowed ? ST_OK : refuse_unknown(r, line);
 }
 
@@ -315,7 +320,7 @@ static enum status read_row(struct reader *r, const struct line *l, csv_row_fn *
     } else {
         split_plain(r, l);
     }
-    return r->file_columns ? deliver(r, line, row, self) : read_header(r, line);
+    return r->file_columns ? deliver(r, line, row, self) : read_header(r, line, self);
 }
 
 static enum status read_lines(struct reader *r, csv_row_fn *row, csv_comment_fn *comment,
@@ -335,7 +340,7 @@ static enum status read_lines(struct reader *r, csv_row_fn *row, csv_comment_fn 
             st = read_row(r, &l, row, self);
         else if (comment)
             st = comment(self, r->line, l.text, l.length, r->dg);
-        if (st != ST_OK)
+        if (st != ST_OK || (r->name && r->file_columns))
             return st;
     }
 }
@@ -361,6 +366,20 @@ static void release(struct reader *r)
         close(r->fd);
 }
 
+static enum status read_file(struct reader *r, enum infile_kind kind, csv_row_fn *row,
+                             csv_comment_fn *comment, void *self)
+{
+    r->fd = -1;
+    if (csv_init(&r->parser, CSV_STRICT) != 0)
+        return diag_no_memory(r->dg);
+    csv_set_space_func(&r->parser, never_space);
+    enum status st = infile_open(&r->fd, r->path, kind, r->dg);
+    if (st == ST_OK)
+        st = allocate(r) ? read_lines(r, row, comment, self) : diag_no_memory(r->dg);
+    release(r);
+    return st;
+}
+
 enum status csv_read(const char *path, const struct csv_column *columns, size_t column_count,
                      bool extra_allowed, csv_row_fn *row, csv_comment_fn *comment, void *self,
                      struct diag *dg)
@@ -370,12 +389,11 @@ enum status csv_read(const char *path, const struct csv_column *columns, size_t 
                        .column_count = column_count,
                        .extra_allowed = extra_allowed,
                        .dg = dg};
-    if (csv_init(&r.parser, CSV_STRICT) != 0)
-        return diag_no_memory(dg);
-    csv_set_space_func(&r.parser, never_space);
-    enum status st = infile_open(&r.fd, path, INFILE_STREAM, dg);
-    if (st == ST_OK)
-        st = allocate(&r) ? read_lines(&r, row, comment, self) : diag_no_memory(dg);
-    release(&r);
-    return st;
+    return read_file(&r, INFILE_STREAM, row, comment, self);
+}
+
+enum status csv_header(const char *path, csv_name_fn *name, void *self, struct diag *dg)
+{
+    struct reader r = {.path = path, .extra_allowed = true, .name = name, .dg = dg};
+    return read_file(&r, INFILE_REGULAR, NULL, NULL, self);
 }

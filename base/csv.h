@@ -45,6 +45,13 @@ MUST_CHECK enum status csv_read(const char *path, const struct csv_column *colum
                                 size_t column_count, bool extra_allowed, csv_row_fn *row,
                                 csv_comment_fn *comment, void *self, struct diag *dg);
 
+/* One name of the header. */
+typedef enum status csv_name_fn(void *self, struct csv_field name, struct diag *dg);
+
+/* Reads the header alone and calls back for each of its names, in order: for a caller that takes any columns. As
+ * the rows are then read from the beginning, `path` must be a regular file. */
+MUST_CHECK enum status csv_header(const char *path, csv_name_fn *name, void *self, struct diag *dg);
+
 /* Whole-field conversions; false if the field is empty, not a number or out of range. Numbers are
  * decimal, without spaces; whole ones without a sign. A double has a point whatever the locale, is the
  * nearest to the text (a tiny one may be 0), is finite, and has at most 127 characters. */

@@ -125,6 +125,17 @@ enum status outfile_open(struct outfile **out, const char *path, struct diag *dg
     return status;
 }
 
+enum status outfile_check(const char *path, struct diag *dg)
+{
+    struct stat st;
+    struct outfile *f;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return access(path, W_OK) ? diag_errno(dg, path, "cannot be written") : ST_OK;
+    enum status status = outfile_open(&f, path, dg);
+    outfile_abandon(f);
+    return status;
+}
+
 FILE *outfile_stream(struct outfile *f)
 {
     return f->stream;

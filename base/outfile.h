@@ -19,6 +19,9 @@ MUST_CHECK enum status outfile_open(struct outfile **out, const char *path, stru
 FILE *outfile_stream(struct outfile *f); /* for fprintf and fwrite */
 /* Only now does the file stand under its path. Frees f either way; standard output stays open. */
 MUST_CHECK enum status outfile_commit(struct outfile *f, struct diag *dg);
+/* Whether the path can be written, before work that ends in it: what outfile_open would say of it now. Nothing is
+ * left behind, and nobody is waited for at the other end of a pipe. */
+MUST_CHECK enum status outfile_check(const char *path, struct diag *dg);
 void outfile_abandon(struct outfile *f); /* removes the temporary file; NULL is fine */
 
 #endif

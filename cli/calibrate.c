@@ -1,6 +1,7 @@
 /* calibrate.c -- `memwall calibrate`: this machine, measured with a model, as a device description. */
 #include "cli/commands.h"
 #include "cli/engine_options.h"
+#include "cli/outputs.h"
 #include "cli/report.h"
 
 #include "base/outfile.h"
@@ -74,6 +75,8 @@ static void say_result(const struct calibration *c, const char *path)
 
 static enum status run(struct args *a, struct diag *dg)
 {
+    static const char *const written[] = {"out", NULL};
+    static const char *const read[] = {"model", "pack", NULL};
     struct calibration c;
     char bundled[CATALOGUE_PATH_MAX];
     size_t threads = args_given(a, "threads") ? args_count(a, "threads") : host_processors();
@@ -93,7 +96,9 @@ static enum status run(struct args *a, struct diag *dg)
         .progress = say_step,
     };
     struct outfile *out;
-    enum status st = outfile_open(&out, args_text(a, "out"), dg);
+    enum status st = outputs_check(a, written, read, dg);
+    if (st == ST_OK)
+        st = outfile_open(&out, args_text(a, "out"), dg);
     if (st != ST_OK)
         return st;
     st = calibrate(&c, &s, dg);

@@ -2,6 +2,7 @@
 #include "cli/compare.h"
 
 #include "base/csv.h"
+#include "base/text.h"
 #include "cli/plot_table.h"
 
 #include <stdlib.h>
@@ -12,15 +13,34 @@ static bool number(const char *text, double *x)
     return csv_double((struct csv_field){text, strlen(text)}, x);
 }
 
-/* A row is about what its cells that are no numbers say. */
+/* Columns before `model` are a sweep's axes. */
+static size_t axis_count(const struct plot_table *t)
+{
+    for (size_t c = 0; c < t->column_count; c++)
+        if (strcmp(t->name[c], "model") == 0)
+            return c;
+    return 0;
+}
+
+/* A row is about what went in: its place on the axes and the words beside, but for those that a run tells of itself. */
+static bool is_outcome(const char *name)
+{
+    static const char *const outcomes[] = {"bound", "assumed", "note", "fingerprint"};
+    for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
+        if (strcmp(name, outcomes[i]) == 0)
+            return true;
+    return strstr(name, "hash") != NULL;
+}
+
 static bool same_subject(const struct plot_table *a, size_t i, const struct plot_table *b, size_t j)
 {
+    size_t axes = axis_count(a);
     for (size_t c = 0; c < a->column_count; c++) {
         const char *x = plot_table_text(a, i, c), *y = plot_table_text(b, j, c);
         double unused;
         bool numbers = (number(x, &unused) || !*x) && (number(y, &unused) || !*y);
-        bool hash = strstr(a->name[c], "hash") || strcmp(a->name[c], "fingerprint") == 0;
-        if (!numbers && !hash && strcmp(x, y) != 0)
+        bool matched = c < axes || (!numbers && !is_outcome(a->name[c]));
+        if (matched && strcmp(x, y) != 0)
             return false;
     }
     return true;
@@ -28,13 +48,13 @@ static bool same_subject(const struct plot_table *a, size_t i, const struct plot
 
 static void subject_of(char *text, size_t size, const struct plot_table *a, size_t i)
 {
-    double unused;
-    size_t used = (size_t)snprintf(text, size, "row %zu", i + 1);
-    for (size_t c = 0; c < a->column_count && used < size; c++) {
+    size_t axes = axis_count(a);
+    snprintf(text, size, "row %zu", i + 1);
+    for (size_t c = 0; c < a->column_count; c++) {
         const char *x = plot_table_text(a, i, c);
-        if (*x && !number(x, &unused) && strlen(x) < 40 && !strstr(a->name[c], "hash") &&
-            strcmp(a->name[c], "fingerprint") != 0)
-            used += (size_t)snprintf(text + used, size - used, " %s", x);
+        double unused;
+        if (*x && strlen(x) < 40 && (c < axes || (!number(x, &unused) && !is_outcome(a->name[c]))))
+            text_append(text, size, " %s", x);
     }
 }
 

@@ -3,6 +3,7 @@
  * do on what they have not seen. */
 #include "cli/commands.h"
 #include "cli/engine_passage.h"
+#include "cli/outputs.h"
 #include "cli/report.h"
 
 #include "base/progress.h"
@@ -124,6 +125,8 @@ static enum status learn(struct args *a, struct engine *e, struct recording *r,
 
 static enum status run(struct args *a, struct diag *dg)
 {
+    static const char *const written[] = {"out", NULL};
+    static const char *const read[] = {"text", NULL};
     const char *model = args_positional(a, 0);
     struct token_list tokens = {0};
     struct recording r = {0};
@@ -132,6 +135,8 @@ static enum status run(struct args *a, struct diag *dg)
     size_t window = 0;
     double ridge;
     enum status st = read_ridge(&ridge, a, dg);
+    if (st == ST_OK)
+        st = outputs_check(a, written, read, dg);
     if (st == ST_OK)
         st = read_passage(&tokens, a, model, dg);
     passage_setup(&s, a, model);

@@ -1,6 +1,7 @@
 /* engine_pack.c -- `memwall engine pack`: the experts of a GGUF file in one aligned record each, and the proof
  * that such a file holds what the GGUF holds. */
 #include "cli/commands.h"
+#include "cli/outputs.h"
 
 #include "base/progress.h"
 #include "kernels/graph/workers.h"
@@ -174,6 +175,8 @@ static enum status verify_pack(const struct args *a, const struct input *in, str
 
 static enum status run(struct args *a, struct diag *dg)
 {
+    static const char *const written[] = {"out", NULL};
+    static const char *const read[] = {"order", "coactivation", NULL};
     const char *out = args_text(a, "out"), *verify = args_text(a, "verify");
     bool ordered = args_given(a, "order") || args_given(a, "coactivation");
     if (!out == !verify)
@@ -182,8 +185,11 @@ static enum status run(struct args *a, struct diag *dg)
         return diag_set(dg, ST_USAGE, "--order and --coactivation are for --out");
     if (args_given(a, "order") && args_given(a, "coactivation"))
         return diag_set(dg, ST_USAGE, "--order and --coactivation exclude each other");
+    enum status st = outputs_check(a, written, read, dg);
+    if (st != ST_OK)
+        return st;
     struct input in;
-    enum status st = input_open(&in, args_positional(a, 0), dg);
+    st = input_open(&in, args_positional(a, 0), dg);
     if (st == ST_OK)
         st = out ? write_pack(a, &in, dg) : verify_pack(a, &in, dg);
     input_close(&in);

@@ -2,6 +2,7 @@
  * error, as an adapter. */
 #include "cli/commands.h"
 #include "cli/engine_passage.h"
+#include "cli/outputs.h"
 #include "cli/report.h"
 
 #include "base/progress.h"
@@ -138,13 +139,17 @@ static enum status read_passage(struct args *a, struct engine *e, struct moments
 
 static enum status run(struct args *a, struct diag *dg)
 {
+    static const char *const written[] = {"out", NULL};
+    static const char *const read[] = {"from", "weighted", NULL};
     struct engine_setup s;
     struct engine *e = NULL;
     struct moments *m = NULL;
     size_t window = 0;
     bool weighted = args_given(a, "weighted");
     passage_setup(&s, a, args_positional(a, 0));
-    enum status st = passage_window(&window, &s, a, dg);
+    enum status st = outputs_check(a, written, read, dg);
+    if (st == ST_OK)
+        st = passage_window(&window, &s, a, dg);
     if (st == ST_OK && weighted)
         st = moments_new(&m, &s, dg);
     if (st == ST_OK)

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/engine_options.h"
 #include "cli/engine_run_text.h"
+#include "cli/outputs.h"
 #include "cli/report.h"
 
 #include "base/outfile.h"
@@ -259,10 +260,19 @@ static bool ends(const struct run *r, uint32_t token)
            engine_text_ends(&r->text, token);
 }
 
-static void show_token(struct run *r, uint32_t token)
+/* A run whose text nobody reads any more ends. */
+static enum status show_token(struct run *r, uint32_t token, struct diag *dg)
 {
-    if (!r->report)
-        engine_text_print(&r->text, token, r->generated.count == 1);
+    return r->report ? ST_OK : engine_text_print(&r->text, token, r->generated.count == 1, dg);
+}
+
+/* Before anything else is said, also of a run that failed: what stderr gets then begins a line. */
+static void end_text(const struct run *r)
+{
+    if (r->report || r->generated.count == 0)
+        return;
+    putchar('\n');
+    fflush(stdout); /* a failure stays in the stream, for flush_stdout */
 }
 
 /* Not where the text itself comes out on the terminal. */
@@ -286,8 +296,8 @@ static enum status generate(struct run *r, float *logits, struct diag *dg)
         if (st != ST_OK || ends(r, token))
             return st;
         r->generated.ids[r->generated.count++] = token;
-        show_token(r, token);
-        if (r->generated.count < r->generate)
+        st = show_token(r, token, dg);
+        if (st == ST_OK && r->generated.count < r->generate)
             st = engine_step(r->engine, token, logits, dg);
     }
     return st;
@@ -311,6 +321,7 @@ static enum status run_tokens(struct run *r, struct diag *dg)
     if (st == ST_OK)
         st = generate(r, all ? logits + (r->prompt.count - 1) * vocab : logits, dg);
     show_progress(r, NULL, 0);
+    end_text(r);
     free(logits);
     return st;
 }
@@ -439,10 +450,40 @@ static enum status finish(struct run *r, struct diag *dg)
         return st;
     if (r->report)
         return print_row(r, dg);
-    if (r->generated.count > 0)
-        putchar('\n');
     say_figures(r);
     return flush_stdout(dg);
+}
+
+/* What would be asked for and never be prefetched. */
+static enum status check_prefetch(const struct run *r, struct diag *dg)
+{
+    const struct decide_setup *d = experts_decisions(engine_experts(r->engine));
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < d->layers; i++)
+        if (d->expert_bytes[i] > 0 && d->expert_bytes[i] < least)
+            least = d->expert_bytes[i];
+    if (args_given(r->a, "prefetch-distance") && d->prefetch_distance >= d->layers)
+        return diag_set(dg, ST_RANGE,
+                        "--prefetch-distance: %" PRIu32 " layers ahead are none of the model's "
+                        "%" PRIu32,
+                        d->prefetch_distance, d->layers);
+    if (args_given(r->a, "prefetch-budget") && d->prefetch_bytes_max < least)
+        return diag_set(dg, ST_RANGE,
+                        "--prefetch-budget: %" PRIu64
+                        " bytes hold no expert, of which the smallest "
+                        "has %" PRIu64,
+                        d->prefetch_bytes_max, least);
+    return ST_OK;
+}
+
+/* Positions beyond what the model has learnt are computed all the same. */
+static void say_context(const struct run *r, const struct engine_setup *s)
+{
+    uint64_t most = engine_weights(r->engine)->model->max_context;
+    if (most && s->context > most)
+        say("a context of %zu tokens is beyond the %" PRIu64 " of the model: what it writes there "
+            "means little",
+            s->context, most);
 }
 
 static enum status open_engine(struct run *r, struct engine_setup *s, struct diag *dg)
@@ -458,7 +499,9 @@ static enum status open_engine(struct run *r, struct engine_setup *s, struct dia
         say("there is room for %zu tokens at a time: the prompt goes through in chunks of that "
             "many",
             graph_chunk(engine_graph(r->engine)));
-    return follow_route(r, dg);
+    say_context(r, s);
+    st = check_prefetch(r, dg);
+    return st == ST_OK ? follow_route(r, dg) : st;
 }
 
 static void run_free(struct run *r)
@@ -492,6 +535,21 @@ static enum status find_heads(struct engine_setup *s, struct args *a, struct dia
     return ST_OK;
 }
 
+/* What is read stands in options, in --adapter's list, or beside the model. */
+static enum status check_outputs(const struct engine_setup *s, const struct args *a,
+                                 struct diag *dg)
+{
+    static const char *const written[] = {"trace-out",  "decisions-out", "tokens-out",
+                                          "logits-out", "timeline",      NULL};
+    static const char *const read[] = {"prompt-file", "route", "pack", NULL};
+    enum status st = outputs_check(a, written, read, dg);
+    for (size_t i = 0; st == ST_OK && i < s->adapter_count; i++)
+        st = outputs_spare(a, written, s->adapters[i], dg);
+    if (st == ST_OK && s->heads)
+        st = outputs_spare(a, written, s->heads, dg);
+    return st;
+}
+
 static enum status run(struct args *a, struct diag *dg)
 {
     struct run r = {
@@ -512,6 +570,8 @@ static enum status run(struct args *a, struct diag *dg)
         s.adapters = args_split(a, args_text(a, "adapter"), &s.adapter_count);
         st = s.adapters ? ST_OK : diag_no_memory(dg);
     }
+    if (st == ST_OK)
+        st = check_outputs(&s, a, dg);
     if (st == ST_OK)
         st = plan_tokens(&r, &s, dg);
     if (st == ST_OK)

@@ -3,6 +3,7 @@
 
 #include "base/infile.h"
 #include "cli/command.h"
+#include "cli/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -121,7 +122,8 @@ bool engine_text_ends(const struct engine_text *t, uint32_t token)
            tokenizer_ends(t->tokenizer, token);
 }
 
-void engine_text_print(const struct engine_text *t, uint32_t token, bool first)
+enum status engine_text_print(const struct engine_text *t, uint32_t token, bool first,
+                              struct diag *dg)
 {
     if (t->tokenizer && token < tokenizer_count(t->tokenizer)) {
         struct gguf_text text = tokenizer_decode(t->tokenizer, token);
@@ -130,5 +132,5 @@ void engine_text_print(const struct engine_text *t, uint32_t token, bool first)
     } else {
         printf("%s%" PRIu32, first ? "" : ",", token);
     }
-    fflush(stdout);
+    return flush_stdout(dg);
 }

@@ -24,7 +24,8 @@ MUST_CHECK enum status engine_text_file(struct token_list *out, const struct eng
 MUST_CHECK enum status engine_text_ids(struct token_list *out, struct args *a, struct diag *dg);
 
 bool engine_text_ends(const struct engine_text *t, uint32_t token);
-/* Onto standard output, at once; ids are separated by commas. */
-void engine_text_print(const struct engine_text *t, uint32_t token, bool first);
+/* Onto standard output, at once; ids are separated by commas. ST_IO: nobody takes it. */
+MUST_CHECK enum status engine_text_print(const struct engine_text *t, uint32_t token, bool first,
+                                         struct diag *dg);
 
 #endif

@@ -1,5 +1,6 @@
 /* engine_synth.c -- `memwall engine synth`: a GGUF file of any shape, with made-up weights. */
 #include "cli/commands.h"
+#include "cli/outputs.h"
 
 #include "base/progress.h"
 #include "kernels/synth/synth.h"
@@ -134,10 +135,13 @@ static enum status write_model(const struct model *m, const struct synth_options
 
 static enum status run(struct args *a, struct diag *dg)
 {
+    static const char *const written[] = {"out", NULL}, *const read[] = {NULL};
     struct model *m = NULL;
     struct synth_options o = {.seed = args_count(a, "seed"),
                               .vocabulary = args_flag(a, "vocab-bytes")};
-    enum status st = args_positional(a, 0) ? model_of_name(&m, a, dg) : model_of_figures(&m, a, dg);
+    enum status st = outputs_check(a, written, read, dg);
+    if (st == ST_OK)
+        st = args_positional(a, 0) ? model_of_name(&m, a, dg) : model_of_figures(&m, a, dg);
     if (st == ST_OK)
         st = synth_architecture_pick(&o.architecture, m, args_text(a, "architecture"), dg);
     if (st == ST_OK)

@@ -1,6 +1,9 @@
 /* gnuplot.c -- see gnuplot.h. */
 #include "cli/gnuplot.h"
 
+#include "base/outfile.h"
+#include "base/text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -11,6 +14,7 @@
 #include <unistd.h>
 
 enum { PATH_ROOM = 4400 };
+static const char picture_name[2][16] = {"picture.svg", "picture.png"};
 extern char **environ;
 
 static void path_of(char path[PATH_ROOM], const struct gnuplot *g, const char *file)
@@ -129,32 +133,70 @@ static enum status run(const struct gnuplot *g, struct diag *dg)
     return WIFEXITED(state) && WEXITSTATUS(state) == 0 ? ST_OK : tell_error(g, dg);
 }
 
+/* gnuplot exits with 0 even where the disk was full: only the picture's last bytes say that it is whole. */
+static bool is_whole(const char *bytes, size_t count)
+{
+    static const char png_end[] = "IEND\xae\x42\x60\x82", svg_end[] = "</svg>";
+    size_t png = sizeof png_end - 1, svg = sizeof svg_end - 1;
+    while (count > 0 && strchr("\n\r ", bytes[count - 1]))
+        count--;
+    return (count >= png && memcmp(bytes + count - png, png_end, png) == 0) ||
+           (count >= svg && memcmp(bytes + count - svg, svg_end, svg) == 0);
+}
+
+static enum status copy_picture(const char *picture, FILE *to, const char *out, struct diag *dg)
+{
+    char buffer[1 << 14], end[64] = "";
+    size_t got, held = 0;
+    FILE *f = fopen(picture, "r");
+    if (!f)
+        return diag_errno(dg, picture, "cannot be read");
+    while ((got = fread(buffer, 1, sizeof buffer, f)) > 0) {
+        if (fwrite(buffer, 1, got, to) != got) {
+            enum status st = diag_errno(dg, out, "cannot be written");
+            fclose(f);
+            return st;
+        }
+        size_t new = got < sizeof end ? got : sizeof end;
+        size_t old = held < sizeof end - new ? held : sizeof end - new;
+        memmove(end, end + held - old, old);
+        memcpy(end + old, buffer + got - new, new);
+        held = old + new;
+    }
+    bool failed = ferror(f) != 0;
+    fclose(f);
+    if (failed)
+        return diag_errno(dg, picture, "cannot be read");
+    return is_whole(end, held)
+               ? ST_OK
+               : diag_set(dg, ST_IO, "%s: gnuplot left no whole picture there: is the disk full?",
+                          picture);
+}
+
 enum status gnuplot_draw(struct gnuplot *g, const char *scripts, const char *kind, const char *out,
                          struct diag *dg)
 {
     char picture[PATH_ROOM];
-    const char *dot = strrchr(out, '.');
-    /* Beside `out`, so that it can be renamed; its ending says the format. */
-    if (snprintf(picture, sizeof picture, "%.*s.tmp%s", (int)(dot - out), out, dot) >=
-        (int)sizeof picture)
-        return diag_set(dg, ST_USAGE, "--out: the path is too long");
-    FILE *f = fopen(picture, "w");
-    if (!f)
-        return diag_errno(dg, out, "cannot be written");
-    fclose(f);
-    enum status st = write_calls(g, scripts, kind, picture, dg);
+    struct outfile *file;
+    enum status st = outfile_open(&file, out, dg);
+    if (st != ST_OK)
+        return st;
+    path_of(picture, g, picture_name[text_ends_with(out, ".png")]); /* its ending says the format */
+    st = write_calls(g, scripts, kind, picture, dg);
     if (st == ST_OK)
         st = run(g, dg);
-    if (st == ST_OK && rename(picture, out) != 0)
-        st = diag_errno(dg, out, "cannot be written");
-    if (st != ST_OK)
-        unlink(picture);
+    if (st == ST_OK)
+        st = copy_picture(picture, outfile_stream(file), out, dg);
+    if (st == ST_OK)
+        return outfile_commit(file, dg);
+    outfile_abandon(file);
     return st;
 }
 
 void gnuplot_close(struct gnuplot *g)
 {
-    static const char *const files[] = {"data.csv", "marks.csv", "figure.gp", "errors"};
+    static const char *const files[] = {"data.csv", "marks.csv",     "figure.gp",
+                                        "errors",   picture_name[0], picture_name[1]};
     char path[PATH_ROOM];
     if (!g->folder[0])
         return;

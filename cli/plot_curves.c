@@ -116,7 +116,10 @@ void scale_tics(struct gnuplot *g, struct scale *s)
         for (size_t i = 0; i < s->count; i++) {
             fprintf(g->variables, "%s\"", i ? ", " : "");
             for (const char *c = s->name[i]; c && *c; c++)
-                if (*c == '%') /* a tic is a format */
+                if ((unsigned char)*c <
+                    ' ') /* a line that begins with '!' would be a command of the shell */
+                    fputc(' ', g->variables);
+                else if (*c == '%') /* a tic is a format */
                     fputs("%%", g->variables);
                 else if (!strchr("\"'\\`", *c)) /* these have a meaning in a command */
                     fputc(*c, g->variables);

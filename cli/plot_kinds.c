@@ -1,6 +1,7 @@
 /* plot_kinds.c -- see plot_kinds.h. */
 #include "cli/plot_kinds.h"
 
+#include "base/csv.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/plot_curves.h"
@@ -152,8 +153,9 @@ static enum status write_tornado(struct gnuplot *g, const struct plot_table *t,
     fputs("row,name,low,high,value\n", g->data);
     for (size_t i = 0; i < n; i++) {
         double v = bar[i].value;
-        fprintf(g->data, "%zu,%s,%.9g,%.9g,%.9g\n", i + 1, bar[i].name, v < 1 ? v : 1,
-                v < 1 ? 1 : v, v);
+        fprintf(g->data, "%zu,", i + 1);
+        csv_write_field(g->data, bar[i].name);
+        fprintf(g->data, ",%.9g,%.9g,%.9g\n", v < 1 ? v : 1, v < 1 ? 1 : v, v);
     }
     fprintf(g->variables, "n = %zu\nbase = 1\n", n);
     return ST_OK;

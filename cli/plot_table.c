@@ -2,15 +2,12 @@
 #include "cli/plot_table.h"
 
 #include "base/csv.h"
-#include "base/infile.h"
 #include "base/nearest.h"
 #include "base/quantity.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- cells ---- */
 
@@ -80,49 +77,22 @@ static enum status take_row(void *self, size_t line, const struct csv_field *fie
     return ST_OK;
 }
 
-/* The names of the columns: the first line that is no comment. Names hold no commas or quotes. */
-static enum status read_names(struct plot_table *t, struct diag *dg)
+static enum status take_name(void *self, struct csv_field name, struct diag *dg)
 {
-    char *line = NULL;
-    size_t room = 0;
-    int fd;
-    enum status st = infile_open(&fd, t->path, INFILE_REGULAR, dg);
-    if (st != ST_OK)
-        return st;
-    FILE *f = fdopen(fd, "r");
-    if (!f) {
-        close(fd);
+    struct plot_table *t = self;
+    char **bigger = realloc(t->name, (t->column_count + 1) * sizeof *bigger);
+    if (!bigger)
         return diag_no_memory(dg);
-    }
-    ssize_t n;
-    do
-        n = getline(&line, &room, f);
-    while (n > 0 && (line[0] == '#' || line[0] == '\n'));
-    fclose(f);
-    char *rest = line;
-    if (n <= 0)
-        st = diag_set(dg, ST_PARSE, "%s: a CSV file with a header is expected", t->path);
-    else
-        line[strcspn(line, "\r\n")] = 0;
-    while (st == ST_OK && rest) {
-        char **bigger = realloc(t->name, (t->column_count + 1) * sizeof *bigger);
-        const char *name = strsep(&rest, ",");
-        if (!bigger)
-            st = diag_no_memory(dg);
-        else
-            t->name = bigger;
-        if (st == ST_OK && !(t->name[t->column_count++] = strdup(name)))
-            st = diag_no_memory(dg);
-    }
-    free(line);
-    return st;
+    t->name = bigger;
+    t->name[t->column_count] = strndup(name.text, name.length);
+    return t->name[t->column_count++] ? ST_OK : diag_no_memory(dg);
 }
 
 enum status plot_table_load(struct plot_table *out, const char *path, struct diag *dg)
 {
     *out = (struct plot_table){.path = path};
     struct reading r = {out, 0};
-    enum status st = read_names(out, dg);
+    enum status st = csv_header(path, take_name, out, dg);
     struct csv_column *columns = calloc(out->column_count + 1, sizeof *columns);
     if (st == ST_OK && !columns)
         st = diag_no_memory(dg);

@@ -1,7 +1,9 @@
 /* sweep.c -- `memwall sweep`: the grid of an experiment, one row a point, the same bytes for any number
  * of threads and shards. */
+#include "base/csv.h"
 #include "cli/commands.h"
 #include "cli/experiment_file.h"
+#include "cli/outputs.h"
 #include "cli/report.h"
 
 #include <inttypes.h>
@@ -27,14 +29,15 @@ static const struct option options[] = {
 static enum status read_shard(struct sweep_setup *s, const struct args *a, struct diag *dg)
 {
     const char *text = args_text(a, "shard");
-    int used = 0;
     s->shard = s->shards = 1;
     s->part = text != NULL;
     if (!text)
         return ST_OK;
-    if (text[strspn(text, "0123456789/")] ||
-        sscanf(text, "%" SCNu64 "/%" SCNu64 "%n", &s->shard, &s->shards, &used) != 2 ||
-        used != (int)strlen(text) || s->shard < 1 || s->shard > s->shards)
+    size_t before = strcspn(text, "/");
+    const char *after = text + before + (text[before] == '/');
+    if (!csv_u64((struct csv_field){text, before}, &s->shard) ||
+        !csv_u64((struct csv_field){after, strlen(after)}, &s->shards) || s->shard < 1 ||
+        s->shard > s->shards)
         return diag_set(dg, ST_USAGE, "--shard: K/N with K from 1 to N, not '%s'", text);
     if (!args_given(a, "out"))
         return diag_set(dg, ST_USAGE, "--shard needs --out");
@@ -165,7 +168,11 @@ static enum status run_experiment(const struct experiment *e, const struct args 
 
 static enum status sweep_command(struct args *a, struct diag *dg)
 {
+    static const char *const written[] = {"out", "merge", NULL}, *const read[] = {NULL};
     struct experiment *e;
+    enum status st = outputs_check(a, written, read, dg);
+    if (st != ST_OK)
+        return st;
     if (args_given(a, "merge"))
         return merge(a, dg);
     if (args_positional_count(a) != 1)
@@ -178,7 +185,7 @@ static enum status sweep_command(struct args *a, struct diag *dg)
     if (args_given(a, "seed"))
         return diag_set(dg, ST_USAGE,
                         "--seed: the experiment's key `seed` says it, or --set seed=N");
-    enum status st = experiment_file_load(&e, args_positional(a, 0), a, dg);
+    st = experiment_file_load(&e, args_positional(a, 0), a, dg);
     if (st != ST_OK)
         return st;
     st = run_experiment(e, a, dg);

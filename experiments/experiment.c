@@ -146,6 +146,34 @@ static enum status read_item(struct axis_item *out, struct reader *r, const char
     return st;
 }
 
+static int by_text(const void *a, const void *b)
+{
+    const struct axis_item *x = *(const struct axis_item *const *)a;
+    const struct axis_item *y = *(const struct axis_item *const *)b;
+    int order = strcmp(x->text, y->text);
+    return order ? order : (x > y) - (x < y);
+}
+
+/* Names the first item that stands there again. Sorted, because a list may have as many items as a sweep points. */
+static enum status check_distinct(struct reader *r, const char *name, yaml_node list,
+                                  const struct axis_item *item, size_t count, struct diag *dg)
+{
+    const struct axis_item **sorted = malloc(count * sizeof(*sorted)), *again = NULL;
+    if (!sorted)
+        return diag_no_memory(dg);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &item[i];
+    qsort(sorted, count, sizeof(*sorted), by_text);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(sorted[i - 1]->text, sorted[i]->text) == 0 && (!again || sorted[i] < again))
+            again = sorted[i];
+    free(sorted);
+    if (!again)
+        return ST_OK;
+    return yaml_error(r->doc, yaml_item(r->doc, list, (size_t)(again - item)), dg,
+                      "sweep.%s: '%s' stands there twice", name, again->text);
+}
+
 static enum status read_axis(struct axis *out, struct reader *r, yaml_node key, const char *name,
                              yaml_node list, struct diag *dg)
 {
@@ -162,12 +190,8 @@ static enum status read_axis(struct axis *out, struct reader *r, yaml_node key, 
         enum status st = read_item(&item[i], r, name, node, cases, dg);
         if (st != ST_OK)
             return st;
-        for (size_t j = 0; j < i; j++)
-            if (strcmp(item[j].text, item[i].text) == 0)
-                return yaml_error(r->doc, node, dg, "sweep.%s: '%s' stands there twice", name,
-                                  item[i].text);
     }
-    return ST_OK;
+    return check_distinct(r, name, list, item, count, dg);
 }
 
 /* What is swept may not be set as well: one of the two would be ignored. */

@@ -216,6 +216,35 @@ static void rows_of_results_are_paired_by_their_words(void **state)
                        "row 4 sieve,-,there,\n");
 }
 
+/* Two versions of one sweep: an axis pairs them, be it a number; what a run says of itself is compared. */
+static void rows_of_a_sweep_are_paired_by_what_went_in(void **state)
+{
+    (void)state;
+    char a[PATH_MAX_BYTES], b[PATH_MAX_BYTES];
+    write_text(a, "a.csv",
+               "top_k,model,rate,bound,assumed,note\n"
+               "4,m,2.0,flash,iops latency,\n"
+               "8,m,1.0,flash,iops,\n");
+    write_text(b, "b.csv",
+               "top_k,model,rate,bound,assumed,note\n"
+               "8,m,1.5,compute,iops,\n"
+               "4,m,2.0,flash,iops,does not fit\n");
+    expect_rows(a, b, "",
+                HEADER "row 1 4 m: assumed,iops latency,iops,\n"
+                       "row 1 4 m: note,,does not fit,\n"
+                       "row 2 8 m: rate,1.0,1.5,1.5000\n"
+                       "row 2 8 m: bound,flash,compute,\n");
+}
+
+static void names_of_columns_may_be_quoted(void **state)
+{
+    (void)state;
+    char a[PATH_MAX_BYTES], b[PATH_MAX_BYTES];
+    write_text(a, "a.csv", "\"a, \"\"b\"\"\",y\n1,2\n");
+    write_text(b, "b.csv", "\"a, \"\"b\"\"\",y\n3,2\n");
+    expect_rows(a, b, "", HEADER "\"row 1: a, \"\"b\"\"\",1,3,3.0000\n");
+}
+
 static void comments_and_quotes_in_results_are_read_as_such(void **state)
 {
     (void)state;
@@ -248,7 +277,7 @@ static void what_is_not_of_one_kind_is_refused(void **state)
         {a, fewer, EXIT_FAILED, "results of one kind are compared"},
         {a, other, EXIT_FAILED, "has column 'rate' where"},
         {cut, cut, EXIT_FAILED, "cut.csv:2: 2 fields were expected"},
-        {empty, a, EXIT_FAILED, "a CSV file with a header is expected"},
+        {empty, a, EXIT_FAILED, "empty.csv:1: a header row was expected"},
         {a, "none.csv", EXIT_FAILED, "none.csv: cannot be opened"},
         {"none.csv", a, EXIT_FAILED, "none.csv: cannot be opened"},
         {a, t.slow, EXIT_FAILED, "neither a device"},
@@ -285,6 +314,8 @@ int main(void)
         cmocka_unit_test(on_request_equal_figures_are_rows_too),
         cmocka_unit_test(equal_things_give_no_rows),
         cmocka_unit_test(rows_of_results_are_paired_by_their_words),
+        cmocka_unit_test(rows_of_a_sweep_are_paired_by_what_went_in),
+        cmocka_unit_test(names_of_columns_may_be_quoted),
         cmocka_unit_test(comments_and_quotes_in_results_are_read_as_such),
         cmocka_unit_test(what_is_not_of_one_kind_is_refused),
         cmocka_unit_test(of_a_model_or_device_that_is_asked_for_and_missing_the_name_is_said),

@@ -353,6 +353,38 @@ static void a_forced_trace_is_followed(void **state)
 
 /* ---- refusals ---- */
 
+/* Tokens enough for a minute: it ends with its first reader. */
+static void a_run_that_nobody_reads_stops(void **state)
+{
+    (void)state;
+    expect_shell_refusal("bash -c 'timeout 20 $MEMWALL engine run " MODEL
+                         " --prompt hi --ignore-eos "
+                         "--generate 200 --limit-rate 5MB/s --cache 2MiB | head -c 1 >/dev/null; "
+                         "exit ${PIPESTATUS[0]}'",
+                         EXIT_FAILED, "standard output: cannot be written: Broken pipe");
+}
+
+static void the_text_ends_its_line_before_anything_is_said(void **state)
+{
+    (void)state;
+    struct run r = run_shell("$MEMWALL " RUN "--generate 8 --cache 4MiB 2>&1");
+    assert_int_equal(r.exit_code, 0);
+    assert_non_null(strstr(r.out, "\nmemwall: prompt 16 tokens"));
+    run_free(&r);
+}
+
+static void a_context_beyond_the_models_is_told_in_one_line(void **state)
+{
+    (void)state;
+    struct run r = good_run(RUN "--generate 2 --cache 4MiB --context 257");
+    assert_non_null(
+        strstr(r.err, "memwall: a context of 257 tokens is beyond the 256 of the model"));
+    run_free(&r);
+    r = good_run(RUN "--generate 2 --cache 4MiB --context 256");
+    assert_null(strstr(r.err, "beyond"));
+    run_free(&r);
+}
+
 static void what_cannot_be_run_is_refused(void **state)
 {
     (void)state;
@@ -376,6 +408,10 @@ static void what_cannot_be_run_is_refused(void **state)
         {"--prompt a --isa mmx --cache 4MiB", EXIT_FAILED, "mmx"},
         {"--prompt abcd --context 3 --cache 4MiB", EXIT_FAILED, "the context of 3 tokens is full"},
         {"--prompt a --cache 4MiB --logits-out /nowhere/x", EXIT_FAILED, "/nowhere/x"},
+        {"--prompt a --cache 4MiB --prefetch gate --prefetch-distance 8", EXIT_FAILED,
+         "--prefetch-distance: 8 layers ahead are none of the model's 8"},
+        {"--prompt a --cache 4MiB --prefetch gate --prefetch-budget 1B", EXIT_FAILED,
+         "--prefetch-budget: 1 bytes hold no expert"},
         {"--prompt-file /nowhere/x", EXIT_FAILED, "/nowhere/x"},
         {"--prompt a --route /nowhere/x --cache 4MiB", EXIT_FAILED, "/nowhere/x"},
     };
@@ -431,6 +467,9 @@ int main(void)
         cmocka_unit_test(a_terminal_sees_how_far_prompt_and_text_have_come),
         cmocka_unit_test(replay_and_simulator_decide_as_the_run_did),
         cmocka_unit_test(a_forced_trace_is_followed),
+        cmocka_unit_test(a_run_that_nobody_reads_stops),
+        cmocka_unit_test(the_text_ends_its_line_before_anything_is_said),
+        cmocka_unit_test(a_context_beyond_the_models_is_told_in_one_line),
         cmocka_unit_test(what_cannot_be_run_is_refused),
         cmocka_unit_test(the_catalogue_describes_the_bundled_file),
     };

@@ -164,6 +164,24 @@ static void a_path_that_cannot_be_written_is_named(void **state)
     assert_non_null(strstr(dg.text, "cannot be written: Is a directory"));
 }
 
+static void a_check_says_what_opening_would_and_leaves_nothing(void **state)
+{
+    const char *path = temp_path("checked.csv"), *pipe = temp_path("unread-pipe");
+    (void)state;
+    assert_ok(outfile_check(path, &dg));
+    assert_int_equal(count_files("checked.csv"), 0);
+    write_file(path, "old");
+    assert_ok(outfile_check(path, &dg));
+    expect_content(path, "old");
+    assert_int_equal(count_files("checked.csv"), 1);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_ok(outfile_check(pipe, &dg)); /* and waits for no reader */
+    assert_ok(outfile_check("-", &dg));
+    assert_int_equal(outfile_check(temp_path("no/such/folder.csv"), &dg), ST_IO);
+    assert_int_equal(outfile_check(temp_path(""), &dg), ST_IO);
+    assert_non_null(strstr(dg.text, "Is a directory"));
+}
+
 static void a_special_file_is_written_directly(void **state)
 {
     struct stat st;
@@ -267,6 +285,7 @@ int main(void)
         cmocka_unit_test(a_symbolic_link_is_followed),
         cmocka_unit_test(a_symbolic_link_to_nothing_or_in_a_circle_is_left_alone),
         cmocka_unit_test(a_path_that_cannot_be_written_is_named),
+        cmocka_unit_test(a_check_says_what_opening_would_and_leaves_nothing),
         cmocka_unit_test(a_special_file_is_written_directly),
         cmocka_unit_test(a_dash_is_standard_output),
         cmocka_unit_test(a_full_or_closed_standard_output_is_an_error),

@@ -157,6 +157,25 @@ static void categories_are_printed_without_what_means_something_to_gnuplot(void 
     free(svg);
 }
 
+/* gnuplot hands a line that begins with '!' to the shell. */
+static void a_line_end_in_a_category_runs_nothing(void **state)
+{
+    (void)state;
+    NEED_GNUPLOT();
+    char data[200], ran[200], text[512], line[512];
+    snprintf(data, sizeof data, "%s", temp_path("lines.csv"));
+    snprintf(ran, sizeof ran, "%s", temp_path("ran"));
+    snprintf(text, sizeof text, "x,y\na,2\n\"b\n!touch %s\n\",3\n\"c\r\nd\",4\n", ran);
+    write_file(data, text);
+    const char *out = temp_path("lines.svg");
+    snprintf(line, sizeof line, "plot %s --x x --y y --out %s", data, out);
+    expect_holds(line, 0, NULL, "lines.svg");
+    assert_int_not_equal(access(ran, F_OK), 0);
+    char *svg = read_whole(out, NULL);
+    assert_non_null(strstr(svg, "b !touch "));
+    free(svg);
+}
+
 /* Of an experiment: its figure, its finding as the title, and y over that of other rows. */
 static void an_experiment_says_how_it_is_drawn(void **state)
 {
@@ -219,6 +238,43 @@ static void without_gnuplot_it_is_said_what_to_install(void **state)
     assert_int_equal(access(out, F_OK), -1);
 }
 
+/* A gnuplot that ends well with half a picture, as the real one does on a full disk. */
+static void a_picture_that_is_not_whole_replaces_nothing(void **state)
+{
+    (void)state;
+    static const char *const endings[] = {"svg", "png"};
+    char folder[200], line[1400];
+    snprintf(folder, sizeof folder, "%s", temp_path("gnuplot"));
+    folder[strlen(folder) - strlen("/gnuplot")] = 0;
+    write_file(temp_path("gnuplot"), "#!/bin/sh\n"
+                                     "o=$(sed -n \"s/^out = '\\(.*\\)'$/\\1/p\" \"$2\")\n"
+                                     "echo '<svg>half' >\"$o\"\n");
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(
+            line, sizeof line,
+            "P=$(realpath $MEMWALL); D=$PWD; cd %s && chmod +x gnuplot && echo old >f.%s && "
+            "PATH=.:$PATH $P plot $D/tests/data/rates.csv --x read_bytes --y MB_per_s --out f.%s",
+            folder, endings[i], endings[i]);
+        expect_shell_refusal(line, EXIT_FAILED, "no whole picture");
+        snprintf(line, sizeof line, "cd %s && cat f.%s && ls -A | grep -c '^[.]f'", folder,
+                 endings[i]);
+        struct run r = run_shell(line);
+        assert_string_equal(r.out, "old\n0\n");
+        run_free(&r);
+    }
+}
+
+static void other_files_beside_the_picture_stay(void **state)
+{
+    (void)state;
+    NEED_GNUPLOT();
+    write_file(temp_path("k.tmp.svg"), "precious");
+    free(draw(kinds[0], "k.svg", NULL));
+    char *text = read_whole(temp_path("k.tmp.svg"), NULL);
+    assert_string_equal(text, "precious");
+    free(text);
+}
+
 static void what_cannot_be_drawn_is_refused_with_the_reason(void **state)
 {
     (void)state;
@@ -271,9 +327,12 @@ int main(void)
         cmocka_unit_test(curves_differ_without_colours),
         cmocka_unit_test(texts_are_printed_as_they_are),
         cmocka_unit_test(categories_are_printed_without_what_means_something_to_gnuplot),
+        cmocka_unit_test(a_line_end_in_a_category_runs_nothing),
         cmocka_unit_test(an_experiment_says_how_it_is_drawn),
         cmocka_unit_test(every_committed_figure_is_drawn_from_committed_data),
         cmocka_unit_test(without_gnuplot_it_is_said_what_to_install),
+        cmocka_unit_test(a_picture_that_is_not_whole_replaces_nothing),
+        cmocka_unit_test(other_files_beside_the_picture_stay),
         cmocka_unit_test(what_cannot_be_drawn_is_refused_with_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
