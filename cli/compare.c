@@ -221,8 +221,9 @@ static enum status compare_things(struct comparison *c, struct args *a, struct d
         if (model_load(&m[i], name, models, NULL, 0, &no_model) == ST_OK)
             continue;
         m[i] = NULL;
-        st = diag_set(dg, ST_MISSING, "neither a device (%s) nor a model (%s)", no_device.text,
-                      no_model.text);
+        st = diag_set(dg, ST_MISSING,
+                      "neither a device (%s) nor a model (%s) nor a result file (.csv)",
+                      no_device.text, no_model.text);
     }
     if (st == ST_OK && d[0] && d[1])
         st = compare_devices(c, d, a, dg);

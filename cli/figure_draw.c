@@ -125,6 +125,7 @@ enum status figure_draw(struct drawing *d, const char *out, struct diag *dg)
     char scripts[CATALOGUE_PATH_MAX];
     struct gnuplot g = {0};
     enum status st = gnuplot_open(&g, dg);
+    g.source = d->data;
     if (st == ST_OK)
         st = write_data(&g, d, dg);
     if (st == ST_OK)

@@ -83,19 +83,22 @@ static enum status write_calls(struct gnuplot *g, const char *scripts, const cha
     return failed ? diag_errno(dg, g->folder, "cannot be written") : ST_OK;
 }
 
-/* The first line that says what is wrong: gnuplot prints the command and a caret before it. */
+/* The last line that says what is wrong, without the script and its line: gnuplot prints the command and a caret before
+ * it. */
 static enum status tell_error(const struct gnuplot *g, struct diag *dg)
 {
     char line[512], told[512] = "no reason given";
     FILE *f = open_in(g, "errors", "r");
     while (f && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = 0;
-        if (strstr(line, " line ") && strchr(line, ':'))
-            memcpy(told, line, sizeof told);
+        const char *place = strstr(line, " line "), *reason = place ? strchr(place, ':') : NULL;
+        if (reason)
+            snprintf(told, sizeof told, "%s", reason + 1 + strspn(reason + 1, " "));
     }
     if (f)
         fclose(f);
-    return diag_set(dg, ST_UNSUPPORTED, "gnuplot: %s", told);
+    return diag_set(dg, ST_UNSUPPORTED, "%s: gnuplot cannot draw it: %s",
+                    g->source ? g->source : g->folder, told);
 }
 
 static enum status run(const struct gnuplot *g, struct diag *dg)

@@ -10,6 +10,8 @@
 /* A figure in the making: two temporary files, which gnuplot_close() removes. */
 struct gnuplot {
     char folder[SCRATCH_PATH_MAX]; /* empty: none */
+    const char *source;            /* the file that is drawn: named where gnuplot refuses; set after
+                           gnuplot_open() */
     FILE *data;                    /* CSV for the script, which reads it by column name */
     FILE *variables;               /* assignments: gnuplot_set() writes them */
 };

@@ -108,7 +108,8 @@ bool scale_value(double *out, struct scale *s, const char *text)
     return true;
 }
 
-/* `more` holds commands, which style.gp carries out; the tics of categories are among them. */
+/* `more` holds commands, which style.gp carries out; the tics of categories are among them. A line end would let the
+ * rest of a name be a command: of the shell, if it begins with '!'. */
 void scale_tics(struct gnuplot *g, struct scale *s)
 {
     if (s->categories) {
@@ -116,8 +117,7 @@ void scale_tics(struct gnuplot *g, struct scale *s)
         for (size_t i = 0; i < s->count; i++) {
             fprintf(g->variables, "%s\"", i ? ", " : "");
             for (const char *c = s->name[i]; c && *c; c++)
-                if ((unsigned char)*c <
-                    ' ') /* a line that begins with '!' would be a command of the shell */
+                if ((unsigned char)*c < ' ')
                     fputc(' ', g->variables);
                 else if (*c == '%') /* a tic is a format */
                     fputs("%%", g->variables);

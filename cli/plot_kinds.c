@@ -37,6 +37,36 @@ static enum status find_xy(struct xy *p, const struct plot_table *t, const struc
     return ST_OK;
 }
 
+/* Whether a number has a place on axis `axis`: 'x' or 'y'. */
+static bool has_place(double value, const struct figure *f, char axis)
+{
+    return value == value && (value > 0 || !f->log || !strchr(f->log, axis));
+}
+
+static enum status refuse_nothing(const struct plot_table *t, size_t column, const struct figure *f,
+                                  struct diag *dg)
+{
+    return diag_set(dg, ST_UNSUPPORTED, "%s: column %s: no number that can be drawn%s%s", t->path,
+                    t->name[column], f->log ? ", log: " : "", f->log ? f->log : "");
+}
+
+/* Every point of curve `i`; their number. */
+static size_t write_curve(struct gnuplot *g, const struct plot_table *t, const struct figure *f,
+                          struct xy *p, const size_t *curve, size_t i)
+{
+    size_t drawn = 0;
+    for (size_t r = 0; r < t->row_count; r++) {
+        double x, y = plot_number_or_nan(plot_table_text(t, r, p->y), p->unit);
+        if (curve[r] != i || y != y || !scale_value(&x, &p->along, plot_table_text(t, r, p->x)))
+            continue;
+        fprintf(g->data, "%zu,%.9g,%.9g,%.9g,%.9g\n", i, x, y,
+                plot_number_or_nan(plot_table_text(t, r, p->low), p->unit),
+                plot_number_or_nan(plot_table_text(t, r, p->high), p->unit));
+        drawn += has_place(x, f, 'x') && has_place(y, f, 'y');
+    }
+    return drawn;
+}
+
 static enum status write_xy(struct gnuplot *g, const struct plot_table *t, const struct figure *f,
                             bool categories, struct diag *dg)
 {
@@ -47,20 +77,14 @@ static enum status write_xy(struct gnuplot *g, const struct plot_table *t, const
     if (st == ST_OK)
         st = curves_number(curve, &c, t, f->by, dg);
     if (st == ST_OK) {
+        size_t drawn = 0;
         fputs("curve,x,y,low,high\n", g->data);
         for (size_t i = 1; i <= c.count; i++)
-            for (size_t r = 0; r < t->row_count; r++) {
-                double x, y = plot_number_or_nan(plot_table_text(t, r, p.y), p.unit);
-                if (curve[r] != i || y != y ||
-                    !scale_value(&x, &p.along, plot_table_text(t, r, p.x)))
-                    continue;
-                fprintf(g->data, "%zu,%.9g,%.9g,%.9g,%.9g\n", i, x, y,
-                        plot_number_or_nan(plot_table_text(t, r, p.low), p.unit),
-                        plot_number_or_nan(plot_table_text(t, r, p.high), p.unit));
-            }
+            drawn += write_curve(g, t, f, &p, curve, i);
         curves_set(g, &c);
         gnuplot_number(g, "spread", p.spread);
         scale_tics(g, &p.along);
+        st = drawn ? ST_OK : refuse_nothing(t, p.y, f, dg);
     }
     free(curve);
     return st;
@@ -87,6 +111,7 @@ static enum status write_mrc(struct gnuplot *g, const struct plot_table *t, cons
     struct curves c;
     size_t x, y, *curve = calloc(t->row_count, sizeof *curve);
     double unit = plot_unit(f->x_unit ? f->x_unit : "GiB");
+    bool drawn = false;
     enum status st = curve ? plot_table_find(&x, t, along, dg) : diag_no_memory(dg);
     if (st == ST_OK)
         st = plot_table_find(&y, t, hits, dg);
@@ -96,13 +121,17 @@ static enum status write_mrc(struct gnuplot *g, const struct plot_table *t, cons
         if (i == 1)
             fputs("curve,x,y\n", g->data);
         for (size_t r = 0; r < t->row_count; r++)
-            if (curve[r] == i)
-                fprintf(g->data, "%zu,%.9g,%.9g\n", i,
-                        plot_number_or_nan(plot_table_text(t, r, x), unit),
-                        1 - plot_number_or_nan(plot_table_text(t, r, y), 1));
+            if (curve[r] == i) {
+                double along_x = plot_number_or_nan(plot_table_text(t, r, x), unit);
+                double up_y = 1 - plot_number_or_nan(plot_table_text(t, r, y), 1);
+                fprintf(g->data, "%zu,%.9g,%.9g\n", i, along_x, up_y);
+                drawn |= has_place(along_x, f, 'x') && has_place(up_y, f, 'y');
+            }
     }
     if (st == ST_OK)
         curves_set(g, &c);
+    if (st == ST_OK && !drawn)
+        st = refuse_nothing(t, y, f, dg);
     free(curve);
     return st;
 }

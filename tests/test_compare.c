@@ -283,6 +283,8 @@ static void what_is_not_of_one_kind_is_refused(void **state)
         {a, t.slow, EXIT_FAILED, "neither a device"},
         {t.slow, "none.yaml", EXIT_FAILED, "neither a device (none.yaml"},
         {t.slow, "no-such-name", EXIT_FAILED, "nor a model (no model 'no-such-name'"},
+        {a, "a.cvs", EXIT_FAILED, "neither a device ("},
+        {"a.cvs", a, EXIT_FAILED, "nor a result file (.csv)"},
         {t.slow, "", EXIT_MISUSE, "an argument is missing"},
         {t.slow, "x y", EXIT_MISUSE, "y"},
         {a, "/dev", EXIT_FAILED, ""},

@@ -220,6 +220,9 @@ static void the_memory_given_holds_for_chunks_of_any_length(void **state)
         more.chunk = chunks[i];
         struct held h = run_held(model_path, 0, 160 * MIB, 4096, 0, 0);
         assert_true(h.peak <= 160 * MIB);
+        h = run_held(model_path, 0, 152 * MIB, 4096, 0, 0); /* the cache still holds a layer's 24 */
+        assert_true(h.peak <= 152 * MIB);
+        assert_true(h.budget >= 38 * MIB);
     }
     more.chunk = 0;
 }

@@ -2,6 +2,7 @@
  * cannot be. Drawing needs gnuplot: without it those tests are skipped, and say so. */
 #include "tests/cli_expect.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool gnuplot_present(void)
@@ -264,6 +265,50 @@ static void a_picture_that_is_not_whole_replaces_nothing(void **state)
     }
 }
 
+static void a_figure_without_points_is_refused_with_its_column(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *data, *options, *reason;
+    } cases[] = {
+        {"x,y\n1,nan\n2,inf\n", "", "d.csv: column y: no number that can be drawn\n"},
+        {"x,y\n0,1\n-1,2\n", "--log x", "d.csv: column y: no number that can be drawn, log: x\n"},
+        {"x,y\n1,0\n2,-1\n", "--log xy", "d.csv: column y: no number that can be drawn, log: xy\n"},
+        {"cache_bytes,policy,decode_hit_ratio\n,lru,0.5\n", "--kind mrc",
+         "column decode_hit_ratio: no number"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char data[200], line[600];
+        snprintf(data, sizeof data, "%s", temp_path("d.csv"));
+        write_file(data, cases[i].data);
+        snprintf(line, sizeof line, "plot %s %s %s", data, i < 3 ? "--x x --y y" : "",
+                 cases[i].options);
+        expect_refusal(line, EXIT_FAILED, cases[i].reason);
+    }
+}
+
+/* What gnuplot says is passed on without the names of temporary files. */
+static void complaints_of_gnuplot_name_no_script(void **state)
+{
+    (void)state;
+    NEED_GNUPLOT();
+    char data[200], line[600];
+    snprintf(data, sizeof data, "%s", temp_path("huge.csv"));
+    write_file(data, "x,y\n1e308,1\n-1e308,2\n");
+    snprintf(line, sizeof line, "plot %s --x x --y y", data);
+    expect_refusal(line, EXIT_FAILED, "huge.csv: gnuplot cannot draw it: x range is invalid\n");
+}
+
+/* Nobody writes to it: waiting for somebody would be for ever. */
+static void a_pipe_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(temp_path("pipe.csv"), 0600), 0);
+    char line[300];
+    snprintf(line, sizeof line, "plot %s --x x --y y", temp_path("pipe.csv"));
+    expect_refusal(line, EXIT_FAILED, "pipe.csv: a regular file is expected");
+}
+
 static void other_files_beside_the_picture_stay(void **state)
 {
     (void)state;
@@ -303,6 +348,9 @@ static void what_cannot_be_drawn_is_refused_with_the_reason(void **state)
         {"@ --kind tornado", EXIT_FAILED, "no columns factor_...: results of plan have them"},
         {"@ --kind roofline", EXIT_FAILED, "no column 'flop_per_token'"},
         {"none.csv", EXIT_FAILED, "none.csv: cannot be opened"},
+        {"tests --x a --y b", EXIT_FAILED, "tests: a regular file is expected"},
+        {"@ --x memory --y policy", EXIT_FAILED,
+         "grid.csv: column policy: no number that can be drawn"},
         {"experiments/bench-sim.yaml", EXIT_FAILED, "no results yet: memwall sweep "},
         {"@ --x bandwidth --y rate --out a.pdf", EXIT_MISUSE, "a name that ends in .svg or .png"},
         {"@ --x bandwidth --y rate --out none/a.svg", EXIT_FAILED, "none/a.svg: cannot be written"},
@@ -332,6 +380,9 @@ int main(void)
         cmocka_unit_test(every_committed_figure_is_drawn_from_committed_data),
         cmocka_unit_test(without_gnuplot_it_is_said_what_to_install),
         cmocka_unit_test(a_picture_that_is_not_whole_replaces_nothing),
+        cmocka_unit_test(a_figure_without_points_is_refused_with_its_column),
+        cmocka_unit_test(complaints_of_gnuplot_name_no_script),
+        cmocka_unit_test(a_pipe_is_refused),
         cmocka_unit_test(other_files_beside_the_picture_stay),
         cmocka_unit_test(what_cannot_be_drawn_is_refused_with_the_reason),
     };

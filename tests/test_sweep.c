@@ -227,6 +227,8 @@ static void faults_are_refused_with_file_and_line(void **state)
         {HEAD "question: q\nsweep: {top_k: [1]}\n", "x.yaml:4: "},
         {HEAD MODEL "sweep:\n  top_k: []\n", "x.yaml:7: sweep.top_k: a list of values is expected"},
         {HEAD MODEL "sweep:\n  top_k: [2, 2]\n", "x.yaml:7: sweep.top_k: '2' stands there twice"},
+        {HEAD MODEL "sweep:\n  top_k:\n    - 8\n    - 4\n    - 4\n    - 8\n",
+         "x.yaml:10: sweep.top_k: '4' stands there twice"},
         {HEAD MODEL "sweep:\n  top_k: 4\n", "x.yaml:7: sweep.top_k: a list of values is expected"},
         {HEAD MODEL "top_k: 4\nsweep:\n  top_k: [4]\n",
          "x.yaml:8: sweep.top_k: it is set above as well"},
@@ -253,6 +255,20 @@ static void faults_are_refused_with_file_and_line(void **state)
         snprintf(arguments, sizeof arguments, "sweep %s", experiment("x.yaml", faults[i].yaml));
         expect_refusal(arguments, EXIT_FAILED, faults[i].reason);
     }
+}
+
+/* Compared each with each, so many values would take minutes. */
+static void a_long_axis_is_read_in_seconds(void **state)
+{
+    (void)state;
+    struct run r =
+        shell("(cat $E; echo 'sweep:'; printf '  context: ['; seq -s, 100000 | tr -d '\\n'; "
+              "echo ',7]') >$T/long.yaml; ulimit -t 5; $MEMWALL sweep $T/long.yaml",
+              "question: q\npredict: p\nrefuted_if: r\nmethod: roofline\n"
+              "model: qwen3-30b-a3b\nquant: q4_k_m\ndevice: oneplus-15r\n");
+    assert_int_equal(r.exit_code, 1);
+    assert_non_null(strstr(r.err, "long.yaml:9: sweep.context: '7' stands there twice"));
+    run_free(&r);
 }
 
 static void misuse_is_refused(void **state)
@@ -513,6 +529,7 @@ int main(void)
         cmocka_unit_test(a_torn_or_changed_line_of_the_journal_is_run_again),
         cmocka_unit_test(a_journal_of_another_experiment_is_refused),
         cmocka_unit_test(faults_are_refused_with_file_and_line),
+        cmocka_unit_test(a_long_axis_is_read_in_seconds),
         cmocka_unit_test(misuse_is_refused),
         cmocka_unit_test(parts_that_are_not_the_whole_do_not_merge),
         cmocka_unit_test(a_damaged_experiment_is_read_or_refused),

@@ -134,7 +134,8 @@ enum status experts_measure(struct experts_need *out, const struct experts_setup
     *out = (struct experts_need){decide_minimum_bytes(&e.setup.decide, union_bytes(&e, 1)),
                                  reserve_bytes(&e),
                                  rows * sizeof *e.row_of + input_bytes(e.hidden, rows) +
-                                     expert_math_bytes(e.hidden, e.width_max, rows)};
+                                     expert_math_bytes(e.hidden, e.width_max, rows),
+                                 decide_minimum_bytes(&e.setup.decide, union_bytes(&e, s->chunk))};
     expert_source_close(&e.source);
     return ST_OK;
 }

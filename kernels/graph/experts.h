@@ -57,6 +57,7 @@ struct experts_setup {
  * s->decide.budget_bytes does not matter. */
 struct experts_need {
     uint64_t least_bytes, reserve_bytes, pass_bytes;
+    uint64_t batch_bytes; /* the least budget with passes of s->chunk tokens */
 };
 MUST_CHECK enum status experts_measure(struct experts_need *out, const struct experts_setup *s,
                                        struct diag *dg);

@@ -48,6 +48,11 @@ static enum status refuse(uint64_t memory, uint64_t least, struct diag *dg)
                     least);
 }
 
+static uint64_t with_slack(uint64_t cache)
+{
+    return cache + (cache + SLACK_SHARE - 2) / (SLACK_SHARE - 1) + 1;
+}
+
 enum status memory_plan_make(struct memory_plan *out, const struct memory_plan_setup *s,
                              struct diag *dg)
 {
@@ -61,8 +66,7 @@ enum status memory_plan_make(struct memory_plan *out, const struct memory_plan_s
         if (st != ST_OK)
             return st;
         fixed += w->dense_bytes;
-        least =
-            fixed + need.least_bytes + (need.least_bytes + SLACK_SHARE - 2) / (SLACK_SHARE - 1) + 1;
+        least = fixed + with_slack(out->chunk > 1 ? need.batch_bytes : need.least_bytes);
         if (memory >= least)
             break;
         if (out->chunk == 1)

@@ -23,7 +23,7 @@ struct memory_plan_setup {
 
 struct memory_plan {
     uint64_t cache_bytes; /* budget of the cache */
-    size_t chunk; /* at most the one asked for: halved until there is room for its buffers */
+    size_t chunk; /* at most the one asked for: halved until its buffers and experts have room */
 };
 
 /* What a run takes beside dense weights and cache budget, with passes of `chunk` tokens. */
