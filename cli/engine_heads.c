@@ -90,7 +90,8 @@ static enum status read_ridge(double *out, const struct args *a, struct diag *dg
     const char *text = args_text(a, "ridge");
     *out = strtod(text, &end);
     if (*text == 0 || *end || !(*out > 0 && *out <= 1e12))
-        return diag_set(dg, ST_USAGE, "--ridge: a number above 0 is expected, not '%s'", text);
+        return diag_set(dg, ST_USAGE,
+                        "--ridge: a number above 0, at most 1e12, is expected, not '%s'", text);
     return ST_OK;
 }
 

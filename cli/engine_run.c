@@ -35,7 +35,7 @@ static const struct option options[] = {
      100000000, false},
     {"ignore-eos", OPTION_FLAG, NULL, "go on after an end of text", NULL, NULL, 0, 0, false},
     {"adapter", OPTION_TEXT, "FILE[,FILE]", "low-rank adapters (GGUF LoRA) on the model", NULL,
-     NULL, 0, 0, false},
+     NULL, 1, 0, false},
     {"heads", OPTION_TEXT, "FILE", "trained heads for --prefetch heads (MODEL.heads)", NULL, NULL,
      1, 0, false},
     {"route", OPTION_TEXT, "TRACE", "force this recorded routing", NULL, NULL, 0, 0, false},
@@ -173,7 +173,12 @@ static enum status save_logits(const struct run *r, const float *logits, struct 
     enum status st = outfile_open(&f, args_text(r->a, "logits-out"), dg);
     if (st != ST_OK)
         return st;
-    fwrite(logits, sizeof *logits, r->prompt.count * vocab, outfile_stream(f));
+    size_t count = r->prompt.count * vocab;
+    if (fwrite(logits, sizeof *logits, count, outfile_stream(f)) < count) {
+        st = diag_errno(dg, args_text(r->a, "logits-out"), "cannot be written");
+        outfile_abandon(f);
+        return st;
+    }
     return outfile_commit(f, dg);
 }
 
@@ -544,7 +549,8 @@ static enum status check_outputs(const struct engine_setup *s, const struct args
     static const char *const read[] = {"prompt-file", "route", "pack", NULL};
     enum status st = outputs_check(a, written, read, dg);
     for (size_t i = 0; st == ST_OK && i < s->adapter_count; i++)
-        st = outputs_spare(a, written, s->adapters[i], dg);
+        st = *s->adapters[i] ? outputs_spare(a, written, s->adapters[i], dg)
+                             : diag_set(dg, ST_USAGE, "--adapter: a name in the list is empty");
     if (st == ST_OK && s->heads)
         st = outputs_spare(a, written, s->heads, dg);
     return st;

@@ -113,6 +113,18 @@ static void an_output_that_cannot_be_written_is_told_before_the_work(void **stat
     assert_int_equal(access(journal, F_OK), -1);
 }
 
+/* The heads do not fit into the buffer of the stream, so that the first write already fails. */
+static void a_full_disk_is_named_whenever_it_shows(void **state)
+{
+    (void)state;
+    struct run r =
+        run_memwall("engine heads models/tiny/tiny-q4_0.gguf --text models/tiny/README.md "
+                    "--tokens-max 400 --window 64 --out /dev/full");
+    assert_int_equal(r.exit_code, EXIT_FAILED);
+    assert_non_null(strstr(r.err, "/dev/full: cannot be written: No space left on device"));
+    run_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +132,7 @@ int main(void)
         cmocka_unit_test(a_link_to_an_input_is_that_input),
         cmocka_unit_test(two_outputs_need_two_files),
         cmocka_unit_test(an_output_that_cannot_be_written_is_told_before_the_work),
+        cmocka_unit_test(a_full_disk_is_named_whenever_it_shows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

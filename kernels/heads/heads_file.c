@@ -97,8 +97,13 @@ enum status heads_save(const struct heads *h, const char *path, struct diag *dg)
     put(&at, hash_bytes(file, bytes - sizeof(uint64_t)), 8);
     enum status st = outfile_open(&out, path, dg);
     if (st == ST_OK) {
-        fwrite(file, 1, bytes, outfile_stream(out));
-        st = outfile_commit(out, dg);
+        if (fwrite(file, 1, bytes, outfile_stream(out)) <
+            bytes) { /* only now the reason is known */
+            st = diag_errno(dg, path, "cannot be written");
+            outfile_abandon(out);
+        } else {
+            st = outfile_commit(out, dg);
+        }
     }
     free(file);
     return st;

@@ -74,6 +74,31 @@ static enum status check_needed(const struct synth_figures *f, struct diag *dg)
     return ST_OK;
 }
 
+/* A head that no engine could turn: rotary positions are pairs of numbers. */
+static enum status check_rotary(const struct model *m, struct diag *dg)
+{
+    for (size_t i = 0; i < m->layer_count; i++) {
+        const struct attention *a = &m->layers[i].attention;
+        uint64_t turned = a->family == ATTENTION_MLA ? a->rope_head_dim : a->head_dim;
+        if (turned % 2)
+            return diag_set(dg, ST_RANGE,
+                            "--head-dim: rotary positions turn pairs of numbers, and %" PRIu64
+                            " of a head are odd",
+                            turned);
+    }
+    return ST_OK;
+}
+
+/* What does not fit together now is the figures' fault and not the file's the model came from. */
+static enum status complete(struct model *m, struct diag *dg)
+{
+    const char *origin = m->origin;
+    m->origin = "the figures given";
+    enum status st = desc_model_complete(m, dg);
+    m->origin = origin;
+    return st == ST_OK ? check_rotary(m, dg) : st;
+}
+
 enum status synth_model_new(struct model **out, const struct synth_architecture *r,
                             const struct synth_figures *f, struct diag *dg)
 {
@@ -99,7 +124,7 @@ enum status synth_model_new(struct model **out, const struct synth_architecture 
         m->layers[i].ffn = ffn_of(r, f);
     }
     if (st == ST_OK)
-        st = desc_model_complete(m, dg);
+        st = complete(m, dg);
     if (st == ST_OK)
         *out = m;
     else
@@ -139,7 +164,12 @@ enum status synth_model_change(struct model *m, const struct synth_figures *f, s
     m->max_context = given(f->context, m->max_context);
     for (size_t i = 0; i < m->layer_count; i++)
         change_layer(&m->layers[i], f);
-    return desc_model_complete(m, dg);
+    for (size_t i = 0; i < m->layer_count; i++)
+        if (m->layers[i].ffn.top_k > m->layers[i].ffn.experts)
+            return diag_set(dg, ST_RANGE,
+                            "--top-k: a token uses %" PRIu64 " experts of %" PRIu64 " in layer %zu",
+                            m->layers[i].ffn.top_k, m->layers[i].ffn.experts, i);
+    return complete(m, dg);
 }
 
 static enum status check_formats(const struct model *m, struct diag *dg)
