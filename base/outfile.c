@@ -1,13 +1,16 @@
 /* outfile.c -- see outfile.h.
  *
  * A regular file is written beside its final place and renamed over it, after its data has reached
- * the disk; whoever reads the path sees the old content or the new one, never half of it. What is no
- * regular file (/dev/full, a pipe) cannot be replaced and is written directly, as is stdout. */
+ * the disk; whoever reads the path sees the old content or the new one, never half of it. Where the
+ * file system can (O_TMPFILE), the file has no name until then, so that a process that is killed
+ * leaves nothing behind. What is no regular file (/dev/full, a pipe) cannot be replaced and is
+ * written directly, as is stdout. */
 #include "base/outfile.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +22,7 @@ struct outfile {
     char *path;      /* for the caller and the errors */
     char *target;    /* what is renamed over: `path` with symbolic links followed */
     char *temporary; /* NULL: written directly */
+    bool named;      /* the temporary file has its name */
 };
 
 static void outfile_free(struct outfile *f)
@@ -61,6 +65,41 @@ static enum status open_direct(struct outfile *f, struct diag *dg)
     return status;
 }
 
+/* A file without a name in the folder of the target; -1 if that cannot be or could get no name later. */
+static int open_nameless(const struct outfile *f)
+{
+    const char *slash = strrchr(f->target, '/');
+    if (access("/proc/self/fd", X_OK) || (access(f->temporary, F_OK) && errno != ENOENT))
+        return -1;
+    if (!slash)
+        return open(".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    char *folder = strndup(f->target, (size_t)(slash + 1 - f->target));
+    int fd = folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    free(folder);
+    return fd;
+}
+
+/* Gives the file the name that is then renamed: the X's of the pattern become a number nobody has. */
+static bool give_name(struct outfile *f)
+{
+    char from[64], *number = strrchr(f->temporary, '.') + 1;
+    snprintf(from, sizeof from, "/proc/self/fd/%d", fileno(f->stream));
+    uint32_t first = (uint32_t)getpid() * 2654435761u;
+    for (uint32_t i = 0; i < 1000; i++) {
+        snprintf(number, 7, "%06" PRIx32, (first + i) & 0xffffff);
+        f->named = linkat(AT_FDCWD, from, AT_FDCWD, f->temporary, AT_SYMLINK_FOLLOW) == 0;
+        if (f->named || errno != EEXIST)
+            return f->named;
+    }
+    return false;
+}
+
+static void remove_temporary(const struct outfile *f)
+{
+    if (f->named)
+        unlink(f->temporary);
+}
+
 static enum status open_temporary(struct outfile *f, struct diag *dg)
 {
     const char *slash = strrchr(f->target, '/');
@@ -69,16 +108,19 @@ static enum status open_temporary(struct outfile *f, struct diag *dg)
         f->temporary = NULL;
         return diag_no_memory(dg);
     }
-    int fd = mkostemp(f->temporary, O_CLOEXEC);
+    int fd = open_nameless(f);
+    if (fd < 0) {
+        fd = mkostemp(f->temporary, O_CLOEXEC);
+        f->named = fd >= 0;
+    }
     if (fd >= 0 && fchmod(fd, mode_wanted(f->target)) == 0)
         f->stream = fdopen(fd, "w");
     if (f->stream)
         return ST_OK;
     enum status status = diag_errno(dg, f->path, "cannot be written");
-    if (fd >= 0) {
-        unlink(f->temporary);
+    remove_temporary(f);
+    if (fd >= 0)
         close(fd);
-    }
     return status;
 }
 
@@ -157,6 +199,8 @@ enum status outfile_commit(struct outfile *f, struct diag *dg)
 {
     bool own = f->stream != stdout;
     bool good = flushed(f->stream, f->temporary != NULL);
+    if (good && f->temporary && !f->named)
+        good = give_name(f);
     int reason = errno;
     if (own && fclose(f->stream) && good) {
         good = false;
@@ -171,8 +215,7 @@ enum status outfile_commit(struct outfile *f, struct diag *dg)
     if (!good) {
         errno = reason;
         status = diag_errno(dg, own ? f->path : "standard output", "cannot be written");
-        if (f->temporary)
-            unlink(f->temporary);
+        remove_temporary(f);
     }
     outfile_free(f);
     return status;
@@ -184,7 +227,6 @@ void outfile_abandon(struct outfile *f)
         return;
     if (f->stream != stdout)
         fclose(f->stream);
-    if (f->temporary)
-        unlink(f->temporary);
+    remove_temporary(f);
     outfile_free(f);
 }

@@ -1,6 +1,7 @@
 /* outfile.h -- an output file that appears whole or not at all: written under a temporary name in
  * the same directory, checked, brought to the disk, then renamed. On any failure the temporary file is
- * removed and what stood under the path before is untouched. A path of "-" is standard output; a path
+ * removed (where the file system has files without a name, so it is when the process is killed) and what stood under
+ * the path before is untouched. A path of "-" is standard output; a path
  * that is no regular file (/dev/null, /dev/full, a pipe) is written directly. A symbolic link is
  * followed; the mode is that of the file replaced, else as the umask has it.
  *

@@ -98,6 +98,8 @@ static enum status run(struct args *a, struct diag *dg)
     struct outfile *out;
     enum status st = outputs_check(a, written, read, dg);
     if (st == ST_OK)
+        st = outputs_spare(a, written, s.engine.model, dg);
+    if (st == ST_OK)
         st = outfile_open(&out, args_text(a, "out"), dg);
     if (st != ST_OK)
         return st;

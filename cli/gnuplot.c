@@ -31,11 +31,10 @@ static FILE *open_in(const struct gnuplot *g, const char *file, const char *mode
 
 enum status gnuplot_open(struct gnuplot *g, struct diag *dg)
 {
-    *g = (struct gnuplot){.folder = "/tmp/memwall-plot-XXXXXX"};
-    if (!mkdtemp(g->folder)) {
-        g->folder[0] = 0;
-        return diag_errno(dg, "/tmp", "no folder can be made in it");
-    }
+    *g = (struct gnuplot){0};
+    enum status st = scratch_open(g->folder, "plot", dg);
+    if (st != ST_OK)
+        return st;
     g->data = open_in(g, "data.csv", "w");
     g->variables = open_in(g, "figure.gp", "w");
     if (!g->data || !g->variables)
@@ -198,19 +197,12 @@ enum status gnuplot_draw(struct gnuplot *g, const char *scripts, const char *kin
 
 void gnuplot_close(struct gnuplot *g)
 {
-    static const char *const files[] = {"data.csv", "marks.csv",     "figure.gp",
-                                        "errors",   picture_name[0], picture_name[1]};
-    char path[PATH_ROOM];
     if (!g->folder[0])
         return;
     if (g->data)
         fclose(g->data);
     if (g->variables)
         fclose(g->variables);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        path_of(path, g, files[i]);
-        unlink(path);
-    }
-    rmdir(g->folder);
+    scratch_close(g->folder);
     g->folder[0] = 0;
 }

@@ -3,17 +3,17 @@
 #ifndef CLI_GNUPLOT_H
 #define CLI_GNUPLOT_H
 
-#include "base/status.h"
+#include "cli/scratch.h"
 
 #include <stdio.h>
 
 /* A figure in the making: two temporary files, which gnuplot_close() removes. */
 struct gnuplot {
-    char folder[64];
-    const char
-        *source; /* the file that is drawn: named where gnuplot refuses; set after gnuplot_open() */
-    FILE *data;  /* CSV for the script, which reads it by column name */
-    FILE *variables; /* assignments: gnuplot_set() writes them */
+    char folder[SCRATCH_PATH_MAX]; /* empty: none */
+    const char *source;            /* the file that is drawn: named where gnuplot refuses; set after
+                           gnuplot_open() */
+    FILE *data;                    /* CSV for the script, which reads it by column name */
+    FILE *variables;               /* assignments: gnuplot_set() writes them */
 };
 
 MUST_CHECK enum status gnuplot_open(struct gnuplot *g, struct diag *dg);

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/report.h"
+#include "cli/scratch.h"
 
 #include "base/nearest.h"
 #include "base/text.h"
@@ -173,6 +174,7 @@ int main(int argc, char **argv)
     /* A closed pipe and a file that may grow no further are errors to report, not a silent death. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    scratch_watch();
     bool help = argc >= 2 && strcmp(argv[1], "help") == 0;
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         (help && argc == 2))

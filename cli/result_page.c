@@ -2,6 +2,7 @@
 #include "cli/result_page.h"
 
 #include "cli/command.h"
+#include "cli/scratch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,15 +25,15 @@ static enum status read_picture(char **out, const char *path, struct diag *dg)
 
 static enum status draw(char **picture, struct drawing *d, struct diag *dg)
 {
-    char path[] = "/tmp/memwall-report-XXXXXX.svg";
-    int fd = mkstemps(path, (int)strlen(".svg"));
-    if (fd < 0)
-        return diag_errno(dg, "/tmp", "no file can be made in it");
-    close(fd);
-    enum status st = figure_draw(d, path, dg);
+    char folder[SCRATCH_PATH_MAX], path[SCRATCH_PATH_MAX + sizeof "/figure.svg"];
+    enum status st = scratch_open(folder, "report", dg);
+    if (st != ST_OK)
+        return st;
+    snprintf(path, sizeof path, "%s/figure.svg", folder);
+    st = figure_draw(d, path, dg);
     if (st == ST_OK)
         st = read_picture(picture, path, dg);
-    unlink(path);
+    scratch_close(folder);
     return st;
 }
 

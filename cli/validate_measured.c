@@ -2,6 +2,7 @@
  * of the same runs. CSV and JSON are the cells; the table puts the score first and the worst cell on top. */
 #include "cli/commands.h"
 #include "cli/report.h"
+#include "cli/scratch.h"
 
 #include "validate/campaign.h"
 
@@ -202,18 +203,6 @@ static void show(void *self, const char *step, size_t done, size_t all)
         fputs("\r\033[K", stderr);
 }
 
-static void remove_files(const char *folder, size_t count)
-{
-    char path[CATALOGUE_PATH_MAX];
-    for (size_t i = 0; i < count; i++) {
-        snprintf(path, sizeof path, "%s/trace-%zu", folder, i);
-        unlink(path);
-        snprintf(path, sizeof path, "%s/device-%zu.yaml", folder, i);
-        unlink(path);
-    }
-    rmdir(folder);
-}
-
 static size_t given_or(const struct args *a, const char *option, size_t otherwise)
 {
     return args_given(a, option) ? args_count(a, option) : otherwise;
@@ -221,8 +210,7 @@ static size_t given_or(const struct args *a, const char *option, size_t otherwis
 
 static enum status run(struct args *a, struct diag *dg)
 {
-    char folder[] = "/tmp/memwall-measured-XXXXXX", model[CATALOGUE_PATH_MAX],
-         profiles[CATALOGUE_PATH_MAX];
+    char folder[SCRATCH_PATH_MAX], model[CATALOGUE_PATH_MAX], profiles[CATALOGUE_PATH_MAX];
     bool quick = args_flag(a, "quick");
     struct measured_cell *cell = calloc(CELLS_MAX, sizeof *cell);
     struct graph_weights *w = NULL;
@@ -243,11 +231,12 @@ static enum status run(struct args *a, struct diag *dg)
     };
     if (!cell)
         return diag_no_memory(dg);
-    if (!mkdtemp(folder)) {
+    enum status st = scratch_open(folder, "measured", dg);
+    if (st != ST_OK) {
         free(cell);
-        return diag_errno(dg, folder, "cannot be made");
+        return st;
     }
-    enum status st = graph_weights_load(&w, s.model, NULL, NULL, dg);
+    st = graph_weights_load(&w, s.model, NULL, NULL, dg);
     if (st == ST_OK && s.pack && quick)
         st = diag_set(dg, ST_USAGE, "--pack has no effect with --quick, whose cells read the GGUF");
     size_t count = st == ST_OK ? measured_cells(cell, CELLS_MAX, w->model, &s) : 0;
@@ -256,7 +245,7 @@ static enum status run(struct args *a, struct diag *dg)
     if (st == ST_OK)
         st = print(a, cell, count, w->model->quant.name, dg);
     graph_weights_free(w);
-    remove_files(folder, count);
+    scratch_close(folder);
     free(cell);
     return st;
 }

@@ -178,7 +178,7 @@ static enum status compare_row(void *self, size_t line, const struct csv_field *
     uint64_t bytes = 0, lanes = 0;
     double mib = 0;
     (void)line, (void)dg;
-    bool numbers = csv_u64(f[0], &bytes) & csv_u64(f[1], &lanes) & csv_double(f[2], &mib);
+    bool numbers = csv_u64(f[0], &bytes) && csv_u64(f[1], &lanes) && csv_double(f[2], &mib);
     assert_true(numbers);
     double error = bench_Bps(w->storage, bytes, (uint32_t)lanes) / (mib * (double)MIB) - 1;
     w->squares += error * error;

@@ -38,17 +38,17 @@ struct limits {
     bool whole;
 };
 static const struct limits limits[] = {
-    [ANY] = {0, DBL_MAX, "a number from 0"},
-    [RATIO] = {0, 1, "a ratio from 0 to 1"},
-    [SECONDS] = {1e-9, 86400, "seconds from 1e-9 to 86400"},
-    [SECONDS_OR_NONE] = {0, 86400, "seconds from 0 to 86400"},
-    [BYTES] = {0, 1e15, "bytes from 0 to 1e15"},
-    [EXPERT_BYTES] = {0, 1e12, "bytes from 0 to 1e12"},
-    [RATE] = {1, 1e15, "bytes a second from 1 to 1e15"},
+    [ANY] = {0, DBL_MAX, "a number from 0", false},
+    [RATIO] = {0, 1, "a ratio from 0 to 1", false},
+    [SECONDS] = {1e-9, 86400, "seconds from 1e-9 to 86400", false},
+    [SECONDS_OR_NONE] = {0, 86400, "seconds from 0 to 86400", false},
+    [BYTES] = {0, 1e15, "bytes from 0 to 1e15", false},
+    [EXPERT_BYTES] = {0, 1e12, "bytes from 0 to 1e12", false},
+    [RATE] = {1, 1e15, "bytes a second from 1 to 1e15", false},
     [COUNT] = {1, 1e6, "a whole number from 1 to 1e6", true},
     [COUNT_OR_NONE] = {0, 1e6, "a whole number from 0 to 1e6", true},
-    [MEAN] = {1, 1e6, "a number from 1 to 1e6"},
-    [MEAN_OR_NONE] = {0, 1e6, "a number from 0 to 1e6"},
+    [MEAN] = {1, 1e6, "a number from 1 to 1e6", false},
+    [MEAN_OR_NONE] = {0, 1e6, "a number from 0 to 1e6", false},
     [DRAFT] = {0, 64, "a whole number from 0 to 64", true},
     [TOKENS] = {0, 1e7, "whole tokens from 0 to 1e7", true},
 };

@@ -30,32 +30,54 @@ static bool write_chunks(int fd, uint64_t *chunk, uint64_t bytes)
     return fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
 }
 
-enum status bench_file_make(char path[BENCH_FILE_PATH_MAX], const char *dir, uint64_t bytes,
-                            uint64_t seed, struct diag *dg)
+/* Its name goes as soon as it is open. */
+static int open_nameless(const char *dir, struct diag *dg)
+{
+    char *path;
+    if (asprintf(&path, "%s/memwall-bench-XXXXXX", dir) < 0) {
+        (void)diag_no_memory(dg);
+        return -1;
+    }
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        (void)diag_errno(dg, dir, "a temporary file cannot be made there");
+    else
+        unlink(path);
+    free(path);
+    return fd;
+}
+
+enum status bench_file_make(struct bench_file *out, const char *dir, uint64_t bytes, uint64_t seed,
+                            struct diag *dg)
 {
     struct pcg chance;
-    int n = snprintf(path, BENCH_FILE_PATH_MAX, "%s/memwall-bench-XXXXXX", dir);
-    if (n < 0 || n >= BENCH_FILE_PATH_MAX)
-        return diag_set(dg, ST_RANGE, "%s: the name is too long", dir);
+    *out = (struct bench_file){.fd = -1};
     uint64_t *chunk = malloc(CHUNK_BYTES);
     if (!chunk)
         return diag_no_memory(dg);
-    int fd = mkstemp(path);
-    if (fd < 0) {
+    out->fd = open_nameless(dir, dg);
+    if (out->fd < 0) {
         free(chunk);
-        return diag_errno(dg, dir, "a temporary file cannot be made there");
+        return ST_IO;
     }
+    snprintf(out->path, sizeof out->path, "/proc/self/fd/%d", out->fd);
     pcg_stream(&chance, seed, "engine-bench/file");
     for (size_t i = 0; i < CHUNK_BYTES / sizeof *chunk; i++)
         chunk[i] = pcg_u64(&chance);
-    bool good = write_chunks(fd, chunk, bytes);
-    enum status st = good ? ST_OK : diag_errno(dg, path, "cannot be written");
-    if (close(fd) != 0 && st == ST_OK)
-        st = diag_errno(dg, path, "cannot be written");
-    if (st != ST_OK)
-        unlink(path);
+    enum status st = ST_OK;
+    if (!write_chunks(out->fd, chunk, bytes)) {
+        st = diag_errno(dg, dir, "the temporary file there cannot be written");
+        bench_file_close(out);
+    }
     free(chunk);
     return st;
+}
+
+void bench_file_close(struct bench_file *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
 }
 
 static uint64_t pick_bytes(uint64_t least, uint64_t most, struct pcg *chance)

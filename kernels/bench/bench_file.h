@@ -4,14 +4,19 @@
 
 #include "base/pcg.h"
 
-#define BENCH_FILE_BLOCK    4096u
-#define BENCH_FILE_PATH_MAX 4096
+#define BENCH_FILE_BLOCK 4096u
 
-/* Writes a new file of `bytes` (a multiple of BENCH_FILE_BLOCK) into the folder, brings it to the disk and
- * drops it from the page cache. `path` gets its name; the caller unlinks it. ST_IO, with nothing
- * left behind; ST_NO_MEMORY. */
-MUST_CHECK enum status bench_file_make(char path[BENCH_FILE_PATH_MAX], const char *dir,
-                                       uint64_t bytes, uint64_t seed, struct diag *dg);
+/* Without a name in any folder: it is gone when it is closed, and when the process is killed. */
+struct bench_file {
+    int fd;
+    char path[32]; /* opens it once more, in this process and while it is open */
+};
+
+/* Writes a new file of `bytes` (a multiple of BENCH_FILE_BLOCK) into the file system of the folder, brings it to
+ * the disk and drops it from the page cache. ST_IO, with nothing left behind; ST_NO_MEMORY. */
+MUST_CHECK enum status bench_file_make(struct bench_file *out, const char *dir, uint64_t bytes,
+                                       uint64_t seed, struct diag *dg);
+void bench_file_close(struct bench_file *f);
 
 struct bench_read {
     uint64_t offset, bytes; /* whole blocks */

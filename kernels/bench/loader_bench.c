@@ -16,7 +16,7 @@
 
 struct loader_bench {
     struct loader_bench_setup s;
-    char path[BENCH_FILE_PATH_MAX]; /* empty: no file */
+    struct bench_file file;
     struct store *store;
     struct pcg chance;
     struct bench_read read[READS_MAX];
@@ -48,14 +48,12 @@ enum status loader_bench_new(struct loader_bench **out, const struct loader_benc
     if (!b)
         return diag_no_memory(dg);
     b->s = *s;
+    b->file.fd = -1;
     pcg_stream(&b->chance, s->seed, "engine-bench/reads");
     enum status st = store_new(&b->store, (size_t)s->bytes_max * s->depth_max + HUGE_BYTES,
                                BENCH_FILE_BLOCK, 1, dg);
-    if (st == ST_OK) {
-        st = bench_file_make(b->path, s->dir, s->file_bytes, s->seed, dg);
-        if (st != ST_OK)
-            *b->path = 0;
-    }
+    if (st == ST_OK)
+        st = bench_file_make(&b->file, s->dir, s->file_bytes, s->seed, dg);
     if (st == ST_OK)
         *out = b;
     else
@@ -67,8 +65,7 @@ void loader_bench_free(struct loader_bench *b)
 {
     if (!b)
         return;
-    if (*b->path)
-        unlink(b->path);
+    bench_file_close(&b->file);
     store_free(b->store);
     free(b);
 }
@@ -171,7 +168,7 @@ static enum status start_loader(struct duel *d, struct diag *dg)
                                       .arena_bytes = d->slot_bytes * d->c->depth};
     enum status st = loader_io_new(&d->io, &s, dg);
     if (st == ST_OK)
-        st = loader_io_add_file(d->io, d->b->path, true, &d->file, dg);
+        st = loader_io_add_file(d->io, d->b->file.path, true, &d->file, dg);
     static const char *const wanted[] = {[LOADER_URING] = "uring", [LOADER_THREADS] = "threads"};
     if (st == ST_OK && strcmp(loader_io_backend(d->io), wanted[d->c->backend]) != 0)
         st = diag_set(dg, ST_UNSUPPORTED, "%s", loader_io_note(d->io));
@@ -185,7 +182,7 @@ enum status loader_bench_run(struct loader_bench *b, struct loader_bench_rates *
            c->pairs <= LOADER_BENCH_PAIRS_MAX);
     struct duel d = {.b = b, .c = c, .slot_bytes = (size_t)c->bytes_max};
     enum status st =
-        bare_ring_open(&d.ring, b->path, store_arena(b->store), d.slot_bytes, c->depth, dg);
+        bare_ring_open(&d.ring, b->file.path, store_arena(b->store), d.slot_bytes, c->depth, dg);
     if (st != ST_OK)
         return st;
     st = start_loader(&d, dg);
