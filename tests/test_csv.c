@@ -556,6 +556,37 @@ static void the_shared_tables_have_their_published_numbers_of_rows(void **state)
     }
 }
 
+static enum status log_name(void *self, struct csv_field name, struct diag *dg)
+{
+    struct log *l = self;
+    if (l->rows == l->rows_max)
+        return diag_set(dg, ST_RANGE, "enough");
+    l->rows++;
+    fprintf(l->stream, "%.*s;", (int)name.length, name.text);
+    return ST_OK;
+}
+
+/* The rows after it may be broken: they are not read. */
+static void a_header_alone_gives_its_names_in_order(void **state)
+{
+    (void)state;
+    static const char text[] = "# c\n\n\"b, \"\"c\"\"\",a,\"d\ne\"\r\n1\n\"";
+    struct log l;
+    struct diag dg;
+    log_start(&l, 0);
+    const char *path = write_bytes(text, sizeof text - 1);
+    assert_int_equal(csv_header(path, log_name, &l, &dg), ST_OK);
+    fflush(l.stream);
+    assert_string_equal(l.text, "b, \"c\";a;d\ne;");
+    l.rows = 0;
+    l.rows_max = 2;
+    assert_int_equal(csv_header(path, log_name, &l, &dg), ST_RANGE);
+    assert_int_equal(csv_header(write_bytes("a,a\n", 4), log_name, &l, &dg), ST_PARSE);
+    assert_int_equal(csv_header(write_bytes("# c\n", 4), log_name, &l, &dg), ST_PARSE);
+    assert_int_equal(csv_header("/dev/null", log_name, &l, &dg), ST_IO);
+    log_stop(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -568,6 +599,7 @@ int main(void)
         cmocka_unit_test(without_a_comment_callback_comments_are_skipped),
         cmocka_unit_test(a_byte_order_mark_and_carriage_returns_are_not_part_of_the_text),
         cmocka_unit_test(quotes_hold_commas_quotes_and_line_ends),
+        cmocka_unit_test(a_header_alone_gives_its_names_in_order),
         cmocka_unit_test(every_broken_file_is_refused_with_its_line),
         cmocka_unit_test(rows_and_headers_have_a_largest_size),
         cmocka_unit_test(a_row_nearly_as_long_as_allowed_is_read_whole),
