@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PARTS_MAX = 1024 };
@@ -133,7 +134,8 @@ static enum status finish(struct sweep_result *r, const struct sweep_setup *s, c
 {
     if (r->resumed)
         say("%zu of %zu points were there already", r->resumed, r->count);
-    enum status st = s->out ? sweep_save(r, s, s->out, dg) : print_rows(r, s->experiment, a, dg);
+    const char *out = args_text(a, "out");
+    enum status st = out ? sweep_save(r, s, out, dg) : print_rows(r, s->experiment, a, dg);
     if (st != ST_OK || !r->unanswered)
         return st;
     if (r->unanswered == r->count && s->shards == 1)
@@ -143,13 +145,22 @@ static enum status finish(struct sweep_result *r, const struct sweep_setup *s, c
     return ST_OK;
 }
 
+/* Whether rows can be kept beside the result: not where it is standard output, a device or a pipe. */
+static bool has_journal(const char *out)
+{
+    struct stat there;
+    return strcmp(out, "-") != 0 && (stat(out, &there) != 0 || S_ISREG(there.st_mode));
+}
+
 static enum status run_experiment(const struct experiment *e, const struct args *a, struct diag *dg)
 {
     struct sweep_result result;
-    struct sweep_setup s = {.experiment = e,
-                            .jobs = jobs_of(a),
-                            .out = args_text(a, "out"),
-                            .resume = args_flag(a, "resume")};
+    struct sweep_setup s = {.experiment = e, .jobs = jobs_of(a), .resume = args_flag(a, "resume")};
+    const char *out = args_text(a, "out");
+    if (out && has_journal(out))
+        s.out = out;
+    if (s.resume && !s.out)
+        return diag_set(dg, ST_USAGE, "--resume: %s is no regular file, which has no journal", out);
     enum status st = read_shard(&s, a, dg);
     if (st != ST_OK)
         return st;

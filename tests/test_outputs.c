@@ -111,6 +111,11 @@ static void an_output_that_cannot_be_written_is_told_before_the_work(void **stat
     expect_refusal(arguments, EXIT_FAILED, "Is a directory");
     snprintf(journal, sizeof journal, "%s.journal", folder);
     assert_int_equal(access(journal, F_OK), -1);
+    expect_refusal("sweep experiments/e01-flash-bandwidth.yaml --set tokens=4 --out /dev/full",
+                   EXIT_FAILED, "/dev/full: cannot be written: No space left on device");
+    assert_int_equal(access("/dev/full.journal", F_OK), -1);
+    expect_refusal("sweep experiments/e01-flash-bandwidth.yaml --resume --out /dev/null",
+                   EXIT_MISUSE, "--resume: /dev/null is no regular file");
 }
 
 /* The heads do not fit into the buffer of the stream, so that the first write already fails. */
