@@ -77,16 +77,6 @@ static double pieces(const struct calibration *c)
     return (double)c->burst[0].reads / c->burst[0].experts;
 }
 
-/* What a burst of n experts takes by itself, on the line between the measured ones. */
-static double burst_ns(const struct calibration *c, uint64_t n)
-{
-    size_t i = 1;
-    while (i + 1 < c->bursts && c->burst[i].experts < n)
-        i++;
-    const struct read_burst *a = &c->burst[i - 1], *b = &c->burst[i];
-    return a->ns + (b->ns - a->ns) * ((double)n - a->experts) / (b->experts - a->experts);
-}
-
 /* Takes the bytes' time off what the engine took; the rest is overhead, and a group of experts' call is what makes the
  * engine's own time of experts come out. */
 static void leave_overheads(struct calibration *c, struct calibration_threads *t,
@@ -122,8 +112,6 @@ static void leave_overheads(struct calibration *c, struct calibration_threads *t
     double groups = w->stalls - (double)moe; /* more than a resident run has */
     if (w->stalls > 0)
         t->resume_ns = above(w->expert_ns - t->engine.expert_ns - groups * call) / w->stalls;
-    if (moe)
-        t->read_extra_ns = above(w->read_span_ns / (double)moe - burst_ns(c, model_top_k(m)));
     if (moe)
         t->resume_layer_ns =
             above(w->dense_ns + w->shared_ns - t->engine.dense_ns - t->engine.shared_ns -

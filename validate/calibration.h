@@ -33,8 +33,6 @@ struct calibration_threads {
     struct kernel_line expert, dense[FORMAT_COUNT];
     size_t dense_count;
     struct engine_costs engine, guessing, waiting; /* by enum engine_way */
-    double
-        read_extra_ns; /* a burst takes so much longer in the engine, beside its kernels, than alone */
     double layer_overhead_ns, token_overhead_ns, resume_ns, resume_layer_ns,
         predict_ns; /* what is left of the engine's times */
 };

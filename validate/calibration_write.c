@@ -43,15 +43,12 @@ static void write_kernels(FILE *f, const struct calibration *c)
     }
 }
 
-static void write_storage(FILE *f, const struct calibration *c, const struct calibration_threads *t)
+static void write_storage(FILE *f, const struct calibration *c)
 {
     const struct station_fit *s = &c->station;
     static const char source[] = "bursts of experts from idle, the simulator's station fitted";
     fputs("storage:\n  - name: this\n    model: curve\n", f);
-    line(
-        f, "    latency", s->latency_ns + t->read_extra_ns, DIM_TIME, "fitted",
-        "bursts of experts from idle, the station fitted, and what they take longer beside kernels",
-        s->residual_max);
+    line(f, "    latency", s->latency_ns, DIM_TIME, "fitted", source, s->residual_max);
     line(f, "    lane_bandwidth", s->lane_Bps, DIM_RATE, "fitted", source, s->residual_max);
     line(f, "    bandwidth", s->bandwidth_Bps, DIM_RATE, "fitted", source, s->residual_max);
     line(f, "    grain", (double)s->grain_bytes, DIM_SIZE, "fitted", source, 0);
@@ -100,7 +97,7 @@ void calibration_write(FILE *f, const struct calibration *c, size_t threads_idx)
         line(f, "last_level_cache", (double)c->cache_bytes, DIM_SIZE, "measured",
              "read again 1.3 times as fast as memory", 0);
     line(f, "reserve", 0, DIM_SIZE, "measured", "what is free is given to the run", 0);
-    write_storage(f, c, t);
+    write_storage(f, c);
     fputs("compute:\n  - name: cpu\n", f);
     line(f, "    threads", (double)t->threads, DIM_COUNT, "measured", "of this calibration", 0);
     line(f, "    int8", t->peak_ops, DIM_COMPUTE, "measured", "multiply-adds on registers", 0);

@@ -229,8 +229,7 @@ static enum status load_description(struct campaign *c, const struct measured_ce
     }
     if (cell->add_latency_ns) {
         snprintf(text[edits], sizeof text[0], "storage.0.latency=%" PRIu64 "ns",
-                 (uint64_t)(k->station.latency_ns + k->by_threads[t].read_extra_ns) +
-                     cell->add_latency_ns);
+                 (uint64_t)k->station.latency_ns + cell->add_latency_ns);
         edit[edits] = text[edits];
         edits++;
     }

@@ -8,7 +8,7 @@
 /* Means, since a run is a sum of tokens; strays of other programs are left out. */
 #define TOKENS_CUT 0.1
 
-enum part { DENSE, EXPERT, SHARED, HEAD, WALL, SPAN, PARTS };
+enum part { DENSE, EXPERT, SHARED, HEAD, WALL, PARTS };
 
 struct timing {
     double *sample[PARTS];
@@ -33,7 +33,6 @@ static void on_pass(void *self, const struct engine_pass *p)
     t->sample[EXPERT][i] = (double)ns[OPERATION_EXPERT];
     t->sample[SHARED][i] = (double)ns[OPERATION_SHARED];
     t->sample[HEAD][i] = (double)ns[OPERATION_HEAD];
-    t->sample[SPAN][i] = (double)p->sums.read_span_ns;
     t->sample[WALL][i] = (double)p->wall_ns;
 }
 
@@ -64,7 +63,6 @@ static void summarise(struct engine_costs *out, struct timing *t)
         out->reads = (double)t->reads / (double)t->count;
         out->stalls = (double)t->stalls / (double)t->count;
     }
-    out->read_span_ns = stats_trimmed_mean(t->sample[SPAN], t->count, TOKENS_CUT);
     double wall = stats_median(t->sample[WALL], t->count);
     if (wall > 0)
         out->spread = (stats_quantile(t->sample[WALL], t->count, 0.9) -

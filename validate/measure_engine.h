@@ -11,10 +11,8 @@ struct engine_costs {
     double expert_ns; /* routed experts, all layers */
     double shared_ns, head_ns;
     double reads, stalls; /* of a token, mean */
-    double
-        read_span_ns; /* of a token: layers' spans from the choice until the last read landed; trimmed mean */
-    double spread; /* of the whole token: half of (90th - 10th percentile) / median */
-    size_t tokens; /* that the medians are over */
+    double spread;        /* of the whole token: half of (90th - 10th percentile) / median */
+    size_t tokens;        /* that the medians are over */
 };
 
 enum engine_way {
