@@ -48,7 +48,8 @@ static void write_storage(FILE *f, const struct calibration *c)
     const struct station_fit *s = &c->station;
     static const char source[] = "bursts of experts from idle, the simulator's station fitted";
     fputs("storage:\n  - name: this\n    model: curve\n", f);
-    line(f, "    latency", s->latency_ns, DIM_TIME, "fitted", source, s->residual_max);
+    line(f, "    latency", s->latency_ns > 1 ? s->latency_ns : 1, DIM_TIME, "fitted", source,
+         s->residual_max);
     line(f, "    lane_bandwidth", s->lane_Bps, DIM_RATE, "fitted", source, s->residual_max);
     line(f, "    bandwidth", s->bandwidth_Bps, DIM_RATE, "fitted", source, s->residual_max);
     line(f, "    grain", (double)s->grain_bytes, DIM_SIZE, "fitted", source, 0);
