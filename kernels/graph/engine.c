@@ -272,8 +272,10 @@ static enum status run_pass(struct engine *e, const uint32_t *tokens, size_t n,
     struct record_sums sums = e->record.sums;
     struct decide_counts counts = *experts_counts(e->experts);
     struct engine_pass p = {.pass = e->passes, .phase = phase, .tokens = n, .first_token = *tokens};
-    struct host_meter before;
-    host_meter_read(&before);
+    struct host_meter before = {0};
+    bool heard = e->setup.on_pass; /* reading the meter costs; only for who listens */
+    if (heard)
+        host_meter_read(&before);
     uint64_t start = record_now_ns();
     enum status st = graph_pass(e->graph, tokens, n, phase, which, logits, dg);
     if (st != ST_OK)
@@ -285,11 +287,12 @@ static enum status run_pass(struct engine *e, const uint32_t *tokens, size_t n,
     counts_since(&p.counts, experts_counts(e->experts), &counts);
     p.io_wait_ns = p.sums.operation_ns[OPERATION_STALL];
     p.compute_ns = p.wall_ns - (p.io_wait_ns < p.wall_ns ? p.io_wait_ns : p.wall_ns);
+    if (!heard)
+        return ST_OK;
     host_meter_read(&p.host);
     p.host.major_faults -= before.major_faults;
     p.host.stolen_ns -= before.stolen_ns < p.host.stolen_ns ? before.stolen_ns : p.host.stolen_ns;
-    if (e->setup.on_pass)
-        e->setup.on_pass(e->setup.on_pass_self, &p);
+    e->setup.on_pass(e->setup.on_pass_self, &p);
     return ST_OK;
 }
 
