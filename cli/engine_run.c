@@ -252,8 +252,9 @@ static enum status follow_route(struct run *r, struct diag *dg)
     if (!r->prompt.ids)
         return diag_no_memory(dg);
     r->prompt.count = r->prompt.room = n;
+    size_t vocab = engine_weights(r->engine)->model->vocab;
     for (size_t i = 0; i < n; i++)
-        r->prompt.ids[i] = (uint32_t)((i * 37 + 11) % engine_weights(r->engine)->model->vocab);
+        r->prompt.ids[i] = engine_made_up_token(i, vocab);
     if (!args_given(r->a, "generate"))
         r->generate = generate;
     return ST_OK;

@@ -89,11 +89,11 @@ static enum status run_tokens(const struct campaign *c, struct engine *e)
     float *logits = calloc(vocab, sizeof *logits);
     enum status st = logits ? ST_OK : diag_no_memory(c->dg);
     for (size_t i = 0; i < s->prompt; i++)
-        prompt[i] = (uint32_t)((i * 37 + 11) % vocab);
+        prompt[i] = engine_made_up_token(i, vocab);
     if (st == ST_OK)
         st = engine_prompt(e, prompt, s->prompt, NULL, logits, c->dg);
     for (size_t i = s->prompt; st == ST_OK && i < s->prompt + s->tokens; i++)
-        st = engine_step(e, (uint32_t)((i * 37 + 11) % vocab), logits, c->dg);
+        st = engine_step(e, engine_made_up_token(i, vocab), logits, c->dg);
     free(logits);
     return st;
 }

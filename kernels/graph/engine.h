@@ -81,6 +81,12 @@ MUST_CHECK enum status engine_save_trace(struct engine *e, const char *path, str
 MUST_CHECK enum status engine_save_decisions(struct engine *e, struct diag *dg);
 MUST_CHECK enum status engine_save_timeline(struct engine *e, const char *path, struct diag *dg);
 
+/* Token `i` of a run whose words do not matter: routes of others, calibration, benches all ask the same ones. */
+static inline uint32_t engine_made_up_token(size_t i, size_t vocab)
+{
+    return (uint32_t)((i * 37 + 11) % vocab);
+}
+
 const struct graph_weights *engine_weights(const struct engine *e);
 const struct compute_setup *engine_compute(const struct engine *e);
 struct graph *engine_graph(const struct engine *e);
