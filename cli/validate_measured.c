@@ -67,11 +67,6 @@ static const struct column columns[] = {
     {"admitted", CELL_COUNT, 0, false},
 };
 
-static double error_of(const struct measured_cell *c)
-{
-    return c->s_simulated / c->s_per_token - 1;
-}
-
 static void add_hash(struct report *r, uint64_t hash)
 {
     char text[20];
@@ -108,7 +103,7 @@ static void add_row(struct report *r, size_t i, const struct measured_cell *c, c
     report_number(r, c->s_per_token);
     report_ratio(r, c->spread_ratio);
     report_number(r, c->s_simulated);
-    report_ratio(r, error_of(c));
+    report_ratio(r, measured_cell_error(c));
     report_count(r, c->add_latency_ns);
     report_number(r, c->low_s);
     report_number(r, c->high_s);
@@ -165,7 +160,7 @@ struct placed {
 static int worst_first(const void *a, const void *b)
 {
     const struct placed *x = a, *y = b;
-    double ex = fabs(error_of(x->cell)), ey = fabs(error_of(y->cell));
+    double ex = fabs(measured_cell_error(x->cell)), ey = fabs(measured_cell_error(y->cell));
     if (ex != ey)
         return ex > ey ? -1 : 1;
     return x->at < y->at ? -1 : x->at > y->at;

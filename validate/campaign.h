@@ -38,6 +38,12 @@ struct measured_cell {
     bool equal; /* tier E1: counts, bytes and command hash */
 };
 
+/* Signed: simulated seconds per token over measured ones, less 1. */
+static inline double measured_cell_error(const struct measured_cell *c)
+{
+    return c->s_simulated / c->s_per_token - 1;
+}
+
 struct measured_setup {
     const char *model, *pack,
         *route; /* pack for cells that are packed; route NULL: the model's own */

@@ -6,11 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double error_of(const struct measured_cell *c)
-{
-    return c->s_simulated / c->s_per_token - 1;
-}
-
 static bool counts(const struct measured_cell *c, bool admitted_only)
 {
     return c->admitted > 0 || !admitted_only;
@@ -75,7 +70,7 @@ void measured_score_of(struct measured_score *out, const struct measured_cell *c
         out->admitted_cells += c->admitted > 0;
         if (!counts(c, admitted_only))
             continue;
-        error[n++] = fabs(error_of(c));
+        error[n++] = fabs(measured_cell_error(c));
         covered += c->s_per_token >= c->low_s && c->s_per_token <= c->high_s;
         if (c->base >= 0 && counts(&cell[c->base], admitted_only))
             ratio[out->interventions++] = fabs((c->s_simulated / cell[c->base].s_simulated) /
