@@ -12,7 +12,6 @@
 /* A run is a sum of bursts, so what is wanted is the mean; a few strays of another program are left out. */
 #define READS_CUT   0.1
 #define EXPERTS_MAX 64
-#define BLOCK_BYTES 4096u /* of the arena: a multiple of any device block up to it */
 
 struct read_bench {
     struct measure_reads_setup setup;
@@ -28,15 +27,17 @@ static enum status open_reader(struct read_bench *r, struct diag *dg)
 {
     const struct measure_reads_setup *s = &r->setup;
     enum status st = expert_source_open(&r->source, s->weights, s->pack, dg);
+    struct loader_io_setup loader = s->loader;
+    uint32_t align = 1;
+    if (st == ST_OK)
+        st = expert_source_measure(&r->source, &loader, s->direct, &align, dg);
     if (st != ST_OK)
         return st;
     for (size_t l = 0; l < s->weights->model->layer_count; l++)
-        if (r->source.expert_bytes[l] > r->room_bytes)
-            r->room_bytes = r->source.expert_bytes[l];
-    uint64_t slack = 2 * LOADER_PIECES_MAX * (uint64_t)BLOCK_BYTES;
-    r->room_bytes = (r->room_bytes + slack + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
-    struct loader_io_setup loader = s->loader;
-    st = store_new(&r->store, EXPERTS_MAX * r->room_bytes, BLOCK_BYTES, EXPERTS_MAX, dg);
+        if (r->source.room_bytes[l] > r->room_bytes)
+            r->room_bytes = r->source.room_bytes[l];
+    r->room_bytes = (r->room_bytes + align - 1) / align * align;
+    st = store_new(&r->store, EXPERTS_MAX * r->room_bytes, align, EXPERTS_MAX, dg);
     if (st == ST_OK) {
         loader.arena = store_arena(r->store);
         loader.arena_bytes = store_arena_bytes(r->store);

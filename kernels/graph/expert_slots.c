@@ -32,26 +32,6 @@ static struct sizing size_arena(const struct expert_source *s, uint64_t payload)
     return (struct sizing){bytes > most ? bytes : most, (uint32_t)(slots < keys ? slots : keys)};
 }
 
-/* Rooms depend on the files' block size, which the loader knows once they are open; but the arena must
- * exist before the loader that is to use it. So a first loader only looks. */
-static enum status measure_rooms(struct expert_source *source, const struct loader_io_setup *loader,
-                                 bool direct, uint32_t *align, struct diag *dg)
-{
-    struct loader_io_setup look = *loader;
-    struct loader_io *io;
-    look.backend = LOADER_THREADS;
-    look.depth = 1;
-    look.loads_max = 1;
-    enum status st = loader_io_new(&io, &look, dg);
-    if (st != ST_OK)
-        return st;
-    st = expert_source_attach(source, io, direct, dg);
-    if (st == ST_OK)
-        *align = loader_io_block_bytes(io);
-    loader_io_free(io);
-    return st;
-}
-
 enum status expert_slots_new(struct expert_slots *s, struct expert_source *source,
                              struct loader_io_setup *loader, bool direct, uint64_t budget_bytes,
                              uint64_t reserve_bytes, struct record *record, struct diag *dg)
@@ -61,7 +41,7 @@ enum status expert_slots_new(struct expert_slots *s, struct expert_source *sourc
     *s = (struct expert_slots){.source = source, .record = record};
     s->experts = (uint32_t)model_experts(m);
     size_t keys = m->layer_count * (size_t)(s->experts ? s->experts : 1);
-    enum status st = measure_rooms(source, loader, direct, &align, dg);
+    enum status st = expert_source_measure(source, loader, direct, &align, dg);
     if (st != ST_OK)
         return st;
     struct sizing z = size_arena(source, fixed_add(budget_bytes, reserve_bytes));

@@ -121,6 +121,26 @@ enum status expert_source_attach(struct expert_source *s, struct loader_io *io, 
     return ST_OK;
 }
 
+/* Rooms depend on the files' block size, which the loader knows once they are open; but the arena must
+ * exist before the loader that is to use it. So a first loader only looks. */
+enum status expert_source_measure(struct expert_source *s, const struct loader_io_setup *loader,
+                                  bool direct, uint32_t *align, struct diag *dg)
+{
+    struct loader_io_setup look = *loader;
+    struct loader_io *io;
+    look.backend = LOADER_THREADS;
+    look.depth = 1;
+    look.loads_max = 1;
+    enum status st = loader_io_new(&io, &look, dg);
+    if (st != ST_OK)
+        return st;
+    st = expert_source_attach(s, io, direct, dg);
+    if (st == ST_OK)
+        *align = loader_io_block_bytes(io);
+    loader_io_free(io);
+    return st;
+}
+
 void expert_source_matrices(const struct expert_source *s, const struct loader_io *io,
                             uint32_t layer, uint32_t expert, const void *room,
                             struct weights out[PART_MAX])

@@ -29,6 +29,12 @@ void expert_source_close(struct expert_source *s);
 MUST_CHECK enum status expert_source_attach(struct expert_source *s, struct loader_io *io,
                                             bool direct, struct diag *dg);
 
+/* Learns the rooms and the block of the device (bytes) before the loader that will read is there: an arena is made to
+ * measure, and a loader needs its arena. Attaches to a small loader of its own for the while. */
+MUST_CHECK enum status expert_source_measure(struct expert_source *s,
+                                             const struct loader_io_setup *loader, bool direct,
+                                             uint32_t *align, struct diag *dg);
+
 /* Fills pieces and names of a load; its class, room and room size are the caller's. */
 void expert_source_load(const struct expert_source *s, uint32_t layer, uint32_t expert,
                         struct load *load);
