@@ -25,17 +25,23 @@ static const struct value *rate_of(const struct kernel_rate *k, bool cached)
     return cached && k->cache_rate.given ? &k->cache_rate : &k->rate;
 }
 
-/* The rate measured with the number of tokens nearest below. */
-static const struct kernel_rate *nearest(const struct compute *c, const char *format, int layout,
-                                         uint64_t threads, uint64_t tokens)
+/* The rates measured with the numbers of tokens nearest to `tokens` on either side; NULL where there is none. */
+static void neighbours(const struct kernel_rate **below, const struct kernel_rate **above,
+                       const struct compute *c, const char *format, int layout, uint64_t threads,
+                       uint64_t tokens, bool cached)
 {
-    const struct kernel_rate *list = c->kernels.items, *best = NULL;
-    for (size_t i = 0; i < c->kernels.count; i++)
-        if (strcmp(list[i].format, format) == 0 && list[i].layout == layout &&
-            list[i].threads == threads &&
-            (!best || (list[i].tokens <= tokens && list[i].tokens > best->tokens)))
-            best = &list[i];
-    return best;
+    const struct kernel_rate *list = c->kernels.items;
+    *below = *above = NULL;
+    for (size_t i = 0; i < c->kernels.count; i++) {
+        const struct kernel_rate *k = &list[i];
+        if (strcmp(k->format, format) != 0 || k->layout != layout || k->threads != threads ||
+            !rate_of(k, cached)->given)
+            continue;
+        if (k->tokens <= tokens && (!*below || k->tokens > (*below)->tokens))
+            *below = k;
+        if (k->tokens >= tokens && (!*above || k->tokens < (*above)->tokens))
+            *above = k;
+    }
 }
 
 /* Time of `bytes` for `tokens` tokens: between two measured numbers of tokens on the straight line, beyond the
@@ -43,17 +49,8 @@ static const struct kernel_rate *nearest(const struct compute *c, const char *fo
 static uint64_t product_ns(const struct compute *c, const char *format, int layout,
                            uint64_t threads, uint64_t tokens, bool cached, uint64_t bytes)
 {
-    const struct kernel_rate *below = NULL, *above = NULL, *list = c->kernels.items;
-    for (size_t i = 0; i < c->kernels.count; i++) {
-        const struct kernel_rate *k = &list[i];
-        if (strcmp(k->format, format) != 0 || k->layout != layout || k->threads != threads ||
-            !rate_of(k, cached)->given)
-            continue;
-        if (k->tokens <= tokens && (!below || k->tokens > below->tokens))
-            below = k;
-        if (k->tokens >= tokens && (!above || k->tokens < above->tokens))
-            above = k;
-    }
+    const struct kernel_rate *below, *above;
+    neighbours(&below, &above, c, format, layout, threads, tokens, cached);
     if (!below && !above)
         return 0;
     if (!below || !above) {
@@ -90,9 +87,10 @@ void kernels_measure(const struct run *r, struct kernel *k, const uint64_t weigh
         return;
     /* The forks of the dense part are in the layer's overhead. */
     if (weight_bytes[GROUP_EXPERT]) {
-        const struct kernel_rate *expert =
-            nearest(c, r->model->quant.group[GROUP_EXPERT]->name,
-                    r->pieces > 1 ? KERNEL_BLOCKS : KERNEL_PACKED, threads_of(r, c), tokens);
+        const struct kernel_rate *expert, *above;
+        neighbours(&expert, &above, c, r->model->quant.group[GROUP_EXPERT]->name,
+                   r->pieces > 1 ? KERNEL_BLOCKS : KERNEL_PACKED, threads_of(r, c), tokens, cached);
+        expert = expert ? expert : above;
         if (expert && expert->call.given)
             k->fixed_ns += expert->call.amount;
     }
