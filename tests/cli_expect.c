@@ -152,6 +152,14 @@ struct run run_example(const char *command, const char *tail)
     return run_shell(line);
 }
 
+bool gnuplot_present(void)
+{
+    struct run r = run_shell("gnuplot --version");
+    bool present = r.exit_code == 0;
+    run_free(&r);
+    return present;
+}
+
 void expect_holds(const char *arguments, int exit_code, const char *out, const char *err)
 {
     struct run r = run_memwall(arguments);

@@ -25,8 +25,24 @@ enum { EXIT_FAILED = 1, EXIT_MISUSE = 2 };
 /* This exit code, nothing on standard output, one line on stderr that starts with "memwall: " and holds
  * `reason`. */
 void expect_refusal(const char *arguments, int exit_code, const char *reason);
+/* A row of a table of such. */
+struct refusal {
+    const char *arguments; /* pattern or tail of a command line, as the table's test says */
+    int exit_code;
+    const char *reason;
+};
 /* The same of a shell command; $MEMWALL is the program. */
 void expect_shell_refusal(const char *command, int exit_code, const char *reason);
+
+/* Skips a test that draws, and says so, where there is no gnuplot. */
+bool gnuplot_present(void);
+#define NEED_GNUPLOT()                                                                             \
+    do {                                                                                           \
+        if (!gnuplot_present()) {                                                                  \
+            print_message("skipped: gnuplot is not installed (apt-get install gnuplot-nox)\n");    \
+            skip();                                                                                \
+        }                                                                                          \
+    } while (0)
 
 /* Every command of the table, as `memwall` lists them. */
 struct command_list {

@@ -388,11 +388,7 @@ static void a_context_beyond_the_models_is_told_in_one_line(void **state)
 static void what_cannot_be_run_is_refused(void **state)
 {
     (void)state;
-    static const struct {
-        const char *arguments;
-        int exit_code;
-        const char *reason;
-    } cases[] = {
+    static const struct refusal cases[] = {
         {"", EXIT_MISUSE, "one of --prompt, --prompt-file, --tokens or --route"},
         {"--prompt a --tokens 1", EXIT_MISUSE, "one of --prompt, --prompt-file, --tokens"},
         {"--prompt a --cache 4MiB --memory 1GB", EXIT_MISUSE, "--cache and --memory exclude"},

@@ -5,22 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool gnuplot_present(void)
-{
-    struct run r = run_shell("gnuplot --version");
-    bool present = r.exit_code == 0;
-    run_free(&r);
-    return present;
-}
-
-#define NEED_GNUPLOT()                                                                             \
-    do {                                                                                           \
-        if (!gnuplot_present()) {                                                                  \
-            print_message("skipped: gnuplot is not installed (apt-get install gnuplot-nox)\n");    \
-            skip();                                                                                \
-        }                                                                                          \
-    } while (0)
-
 static const char grid[] = "bandwidth,memory,policy,rate,low,high\n"
                            "1 GB/s,4 GiB,lru,1,0.9,1.2\n1 GB/s,8 GiB,lru,2,1.8,2.4\n"
                            "2 GB/s,4 GiB,lru,2,1.9,2.2\n2 GB/s,8 GiB,lru,4,3.9,4.2\n"
@@ -323,11 +307,7 @@ static void other_files_beside_the_picture_stay(void **state)
 static void what_cannot_be_drawn_is_refused_with_the_reason(void **state)
 {
     (void)state;
-    static const struct {
-        const char *arguments;
-        int exit_code;
-        const char *reason;
-    } cases[] = {
+    static const struct refusal cases[] = {
         {"@", EXIT_MISUSE, "x: which column?"},
         {"@ --x bandwidth", EXIT_MISUSE, "y: which column?"},
         {"@ --x bandwith --y rate", EXIT_FAILED, "no column 'bandwith' (did you mean bandwidth?)"},

@@ -174,22 +174,6 @@ static size_t rows_after(const char *page, const char *heading)
     return n;
 }
 
-static bool gnuplot_present(void)
-{
-    struct run r = run_shell("gnuplot --version");
-    bool present = r.exit_code == 0;
-    run_free(&r);
-    return present;
-}
-
-#define NEED_GNUPLOT()                                                                             \
-    do {                                                                                           \
-        if (!gnuplot_present()) {                                                                  \
-            print_message("skipped: gnuplot is not installed (apt-get install gnuplot-nox)\n");    \
-            skip();                                                                                \
-        }                                                                                          \
-    } while (0)
-
 /* ---- experiments ---- */
 
 #define E01 "experiments/e01-flash-bandwidth.yaml"
@@ -477,11 +461,7 @@ static void results_of_a_sweep_alone_have_a_page_of_their_rows(void **state)
 static void what_is_no_result_is_refused_and_nothing_is_written(void **state)
 {
     (void)state;
-    static const struct {
-        const char *arguments;
-        int exit_code;
-        const char *reason;
-    } cases[] = {
+    static const struct refusal cases[] = {
         {"tests/data/rates.csv", EXIT_FAILED, "tests/data/rates.csv: no results: the columns of"},
         {"README.md", EXIT_FAILED, "README.md:"},
         {"none.csv", EXIT_FAILED, "none.csv: cannot be opened"},

@@ -296,11 +296,7 @@ static void the_vocabulary_is_the_bytes_as_gpt_2_writes_them(void **state)
 static void what_cannot_be_made_is_refused_with_the_reason(void **state)
 {
     (void)state;
-    static const struct {
-        const char *arguments;
-        int exit_code;
-        const char *reason;
-    } cases[] = {
+    static const struct refusal cases[] = {
         {"glm-4.5-air", EXIT_FAILED, "glm-4.5-air cannot be written as"},
         {"qwen3.5-397b-a17b", EXIT_FAILED, "layer 0 has another family of attention"},
         {"deepseek-v3.2", EXIT_FAILED, "deepseek2: layer 0 has an indexer"},
