@@ -10,6 +10,21 @@ struct value rig_value(uint64_t amount)
     return (struct value){.amount = amount, .given = true};
 }
 
+struct storage rig_nand(uint64_t channels, uint64_t dies, uint64_t planes, uint64_t page,
+                        uint64_t read_ns, uint64_t bus_Bps, uint64_t link_Bps)
+{
+    struct storage s = {.name = "test", .model = STORAGE_NAND};
+    s.channels = rig_value(channels);
+    s.dies_per_channel = rig_value(dies);
+    s.planes = rig_value(planes);
+    s.page_bytes = rig_value(page);
+    s.read_time = rig_value(read_ns);
+    s.bus_bandwidth = rig_value(bus_Bps);
+    if (link_Bps)
+        s.link_bandwidth = rig_value(link_Bps);
+    return s;
+}
+
 void rig_open_net(uint64_t dram_Bps)
 {
     struct diag dg;

@@ -25,6 +25,9 @@ struct drive_rig {
 extern struct drive_rig rig;
 
 struct value rig_value(uint64_t amount);
+/* Flash of dies behind buses; without a link if link_Bps is 0. */
+struct storage rig_nand(uint64_t channels, uint64_t dies, uint64_t planes, uint64_t page,
+                        uint64_t read_ns, uint64_t bus_Bps, uint64_t link_Bps);
 /* Queue and memory alone. */
 void rig_open_net(uint64_t dram_Bps);
 /* With a drive of 256 reads at most, on a memory that does not limit it. */

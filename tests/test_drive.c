@@ -527,26 +527,11 @@ static uint64_t fingerprint_of(const struct storage *s, uint32_t jitter_e3, uint
     return fingerprint;
 }
 
-static struct storage nand_of(uint64_t channels, uint64_t dies, uint64_t planes, uint64_t page,
-                              uint64_t read_ns, uint64_t bus_Bps, uint64_t link_Bps)
-{
-    struct storage s = {.name = "test", .model = STORAGE_NAND};
-    s.channels = rig_value(channels);
-    s.dies_per_channel = rig_value(dies);
-    s.planes = rig_value(planes);
-    s.page_bytes = rig_value(page);
-    s.read_time = rig_value(read_ns);
-    s.bus_bandwidth = rig_value(bus_Bps);
-    if (link_Bps)
-        s.link_bandwidth = rig_value(link_Bps);
-    return s;
-}
-
 static void the_same_run_has_the_same_fingerprint_and_another_seed_another(void **state)
 {
     (void)state;
     const struct storage both[] = {curve_of(200 * US, 2 * GBS, 3 * GBS, 16384),
-                                   nand_of(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS)};
+                                   rig_nand(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS)};
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(fingerprint_of(&both[i], 0, 1), fingerprint_of(&both[i], 0, 1));
         assert_int_equal(fingerprint_of(&both[i], 0, 1), fingerprint_of(&both[i], 0, 2));
@@ -561,7 +546,7 @@ static void nothing_is_allocated_while_it_runs(void **state)
     (void)state;
     NEED_ALLOCATIONS();
     const struct storage both[] = {curve_of(200 * US, 2 * GBS, 3 * GBS, 16384),
-                                   nand_of(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS)};
+                                   rig_nand(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS)};
     for (size_t i = 0; i < 2; i++) {
         rig_open(&both[i], 8);
         size_t before = allocations_count();
@@ -579,7 +564,7 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     NEED_ALLOCATIONS();
     const struct storage both[] = {curve_of(200 * US, 2 * GBS, 3 * GBS, 16384),
-                                   nand_of(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS)};
+                                   rig_nand(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS)};
     const struct drive_run run = {.bytes = MIB, .lanes = 4};
     for (size_t i = 0; i < 2; i++) {
         size_t n = 0;
@@ -608,7 +593,7 @@ static void what_a_description_lacks_is_named(void **state)
     s.bandwidth.given = false;
     assert_int_equal(drive_run_benchmark(&rate, &s, &run, 1, &dg), ST_MISFIT);
     assert_non_null(strstr(dg.text, "bandwidth"));
-    s = nand_of(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS);
+    s = rig_nand(4, 2, 2, 4096, 50 * US, GBS, 3 * GBS);
     s.planes.given = false;
     assert_int_equal(drive_run_benchmark(&rate, &s, &run, 1, &dg), ST_MISFIT);
     assert_non_null(strstr(dg.text, "planes"));

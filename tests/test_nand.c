@@ -5,21 +5,6 @@
 
 static struct diag dg;
 
-static struct storage nand_of(uint64_t channels, uint64_t dies, uint64_t planes, uint64_t page,
-                              uint64_t read_ns, uint64_t bus_Bps, uint64_t link_Bps)
-{
-    struct storage s = {.name = "test", .model = STORAGE_NAND};
-    s.channels = rig_value(channels);
-    s.dies_per_channel = rig_value(dies);
-    s.planes = rig_value(planes);
-    s.page_bytes = rig_value(page);
-    s.read_time = rig_value(read_ns);
-    s.bus_bandwidth = rig_value(bus_Bps);
-    if (link_Bps)
-        s.link_bandwidth = rig_value(link_Bps);
-    return s;
-}
-
 static void assert_order(const uintptr_t *expected, size_t count)
 {
     assert_int_equal(rig.landed, count);
@@ -30,7 +15,7 @@ static void a_page_takes_tR_its_bus_and_its_link(void **state)
 {
     (void)state;
     /* 16 KiB x 2 planes: 40 us, 32768 B at 1 GB/s, and again at 4 GB/s. */
-    const struct storage s = nand_of(4, 2, 2, 16384, 40 * US, GBS, 4 * GBS);
+    const struct storage s = rig_nand(4, 2, 2, 16384, 40 * US, GBS, 4 * GBS);
     rig_open(&s, 4);
     rig_submit(0, 32768, 0);
     rig_drain();
@@ -47,7 +32,7 @@ static void a_page_takes_tR_its_bus_and_its_link(void **state)
 static void latency_of_a_description_includes_tR(void **state)
 {
     (void)state;
-    struct storage s = nand_of(4, 2, 2, 16384, 40 * US, GBS, 4 * GBS);
+    struct storage s = rig_nand(4, 2, 2, 16384, 40 * US, GBS, 4 * GBS);
     s.latency = rig_value(65 * US);
     rig_open(&s, 4);
     rig_submit(0, 4000, 0);
@@ -60,28 +45,28 @@ static void units_of_a_read_overlap_as_dies_and_buses_allow(void **state)
 {
     (void)state;
     /* One channel, two dies: both read at once, the bus moves one after the other, 10 us each. */
-    struct storage s = nand_of(1, 2, 1, 10000, 40 * US, GBS, 10 * GBS);
+    struct storage s = rig_nand(1, 2, 1, 10000, 40 * US, GBS, 10 * GBS);
     rig_open(&s, 1);
     rig_submit(0, 20000, 0);
     rig_drain();
     assert_int_equal(rig.end_ns[0], 40 * US + 20 * US + US);
     rig_close();
     /* Two channels, a die each: the buses work at once, the link follows itself. */
-    s = nand_of(2, 1, 1, 10000, 40 * US, GBS, 10 * GBS);
+    s = rig_nand(2, 1, 1, 10000, 40 * US, GBS, 10 * GBS);
     rig_open(&s, 1);
     rig_submit(0, 20000, 0);
     rig_drain();
     assert_int_equal(rig.end_ns[0], 40 * US + 10 * US + 2 * US);
     rig_close();
     /* One die: it reads the second unit while the first is on the bus. */
-    s = nand_of(1, 1, 1, 10000, 40 * US, GBS, 10 * GBS);
+    s = rig_nand(1, 1, 1, 10000, 40 * US, GBS, 10 * GBS);
     rig_open(&s, 1);
     rig_submit(0, 30000, 0);
     rig_drain();
     assert_int_equal(rig.end_ns[0], 3 * 40 * US + 10 * US + US);
     rig_close();
     /* One die and a slow bus: the third unit waits for the register. */
-    s = nand_of(1, 1, 1, 100000, 40 * US, GBS, 10 * GBS);
+    s = rig_nand(1, 1, 1, 100000, 40 * US, GBS, 10 * GBS);
     rig_open(&s, 1);
     rig_submit(0, 300000, 0);
     rig_drain();
@@ -96,11 +81,11 @@ static void nand_saturates_at_the_least_of_array_buses_and_link(void **state)
         struct storage s;
         double Bps;
     } cases[] = {
-        {nand_of(8, 4, 4, 16384, 50 * US, 1200 * MS, 7 * GBS), 7e9},                /* link */
-        {nand_of(4, 4, 4, 16384, 50 * US, 1200 * MS, 14 * GBS), 4.8e9},             /* buses */
-        {nand_of(4, 2, 2, 16384, 80 * US, 2400 * MS, 14 * GBS), 8 * 32768 / 80e-6}, /* array */
-        {nand_of(2, 1, 1, 4096, 3 * US, 1200 * MS, 0), 2.4e9}, /* buses, no link */
-        {nand_of(16, 4, 4, 4096, 5 * US, 12 * GBS, 0), 16 * 12e9},
+        {rig_nand(8, 4, 4, 16384, 50 * US, 1200 * MS, 7 * GBS), 7e9},                /* link */
+        {rig_nand(4, 4, 4, 16384, 50 * US, 1200 * MS, 14 * GBS), 4.8e9},             /* buses */
+        {rig_nand(4, 2, 2, 16384, 80 * US, 2400 * MS, 14 * GBS), 8 * 32768 / 80e-6}, /* array */
+        {rig_nand(2, 1, 1, 4096, 3 * US, 1200 * MS, 0), 2.4e9}, /* buses, no link */
+        {rig_nand(16, 4, 4, 4096, 5 * US, 12 * GBS, 0), 16 * 12e9},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct drive_run run = {.bytes = 4 * MIB, .lanes = 16};
@@ -116,7 +101,7 @@ static void nand_saturates_at_the_least_of_array_buses_and_link(void **state)
 static void nand_throttles_as_a_whole(void **state)
 {
     (void)state;
-    const struct storage s = nand_of(4, 2, 2, 16384, 40 * US, GBS, 4 * GBS);
+    const struct storage s = rig_nand(4, 2, 2, 16384, 40 * US, GBS, 4 * GBS);
     rig_open(&s, 4);
     drive_set_speed(rig.drive, 500);
     rig_submit(0, 32768, 0);
@@ -128,7 +113,7 @@ static void nand_throttles_as_a_whole(void **state)
 static void a_die_reads_demand_before_prefetch(void **state)
 {
     (void)state;
-    const struct storage s = nand_of(1, 1, 1, 16384, 40 * US, GBS, 4 * GBS);
+    const struct storage s = rig_nand(1, 1, 1, 16384, 40 * US, GBS, 4 * GBS);
     rig_open(&s, 8);
     for (uintptr_t n = 10; n < 13; n++)
         rig_submit(n, 16384, DRIVE_PREFETCH);
@@ -151,7 +136,7 @@ static void a_die_with_a_full_register_stalls_before_its_next_unit(void **state)
     /* tR 40 us, bus 100 us a unit, link 10 us. The second unit waits in the array from 80 to 140
      * us; so a demand read that comes at 100 us is read before the third, and is on the bus before
      * it. */
-    const struct storage s = nand_of(1, 1, 1, 100000, 40 * US, GBS, 10 * GBS);
+    const struct storage s = rig_nand(1, 1, 1, 100000, 40 * US, GBS, 10 * GBS);
     rig_open(&s, 4);
     rig_submit(9, 300000, DRIVE_PREFETCH);
     assert_int_equal(evq_at(rig.q, 100 * US, submit_demand, (void *)1), ST_OK);
@@ -164,7 +149,7 @@ static void a_die_with_a_full_register_stalls_before_its_next_unit(void **state)
 static void a_promoted_read_is_demand_inside_the_die_too(void **state)
 {
     (void)state;
-    const struct storage s = nand_of(1, 1, 1, 16384, 40 * US, GBS, 4 * GBS);
+    const struct storage s = rig_nand(1, 1, 1, 16384, 40 * US, GBS, 4 * GBS);
     for (int promoted = 0; promoted < 2; promoted++) {
         rig_open(&s, 2);
         rig_submit(1, 16384, DRIVE_PREFETCH);
@@ -182,7 +167,7 @@ static void a_promoted_read_is_demand_inside_the_die_too(void **state)
 static void pages_read_are_counted_by_block(void **state)
 {
     (void)state;
-    struct storage s = nand_of(2, 2, 2, 4096, 5 * US, GBS, 4 * GBS);
+    struct storage s = rig_nand(2, 2, 2, 4096, 5 * US, GBS, 4 * GBS);
     s.capacity = rig_value(8192 * UINT64_C(4) * 1024 * 8); /* 8 blocks a die */
     rig_open(&s, 8);
     for (size_t n = 0; n < 50; n++)
